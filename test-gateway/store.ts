@@ -37,7 +37,13 @@ type Hidden = {
     hyperswitch?: HyperswitchPart;
   };
   charge: Record<never, never>;
-  refund: { becomes: 'succeeded' | 'failed' | null; at: number; isBooked?: boolean };
+  /** `isAsked`: Hyperswitch has asked the acquirer what became of it. */
+  refund: {
+    becomes: 'succeeded' | 'failed' | null;
+    at: number;
+    isBooked?: boolean;
+    isAsked?: boolean;
+  };
   balance_transaction: Record<never, never>;
   dispute: Record<never, never>;
   /** Only the hash of the content is stored. */

@@ -5,16 +5,17 @@ import { withFault } from '../faults.ts';
 import { header, isSame, readBody, readJson, send, UnreadableRequest } from '../http.ts';
 import { newId } from '../objects/made.ts';
 import { contextFor, type Running } from '../running.ts';
-import { failure, HyperswitchError, UnreadableBody } from './errors.ts';
+import { busy, failure, HyperswitchError, UnreadableBody } from './errors.ts';
 import { findOperation, type Operation } from './routes.ts';
 
 /** Answers the part of Hyperswitch's API that Tranche uses. */
 export function createHyperswitchApi(running: Running) {
+  const locked = new Set<string>();
   return async (request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> => {
     response.setHeader('x-request-id', newId('req'));
     response.setHeader('Cache-Control', 'no-store');
     try {
-      await call(running, request, response, url);
+      await call(running, locked, request, response, url);
     } catch (error) {
       const { status, body } = answerOf(error);
       send(response, status, JSON.stringify(body));
@@ -42,6 +43,7 @@ function readKey(running: Running, request: IncomingMessage, operation: Operatio
 
 async function call(
   running: Running,
+  locked: Set<string>,
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
@@ -53,6 +55,8 @@ async function call(
   const { operation, objectId } = found;
   const isPublishable = readKey(running, request, operation);
   const body = await readRequest(request, url, operation);
+  const locks = locksOf(method, url.pathname, objectId, body);
+  if (locks.some((id) => locked.has(id))) throw busy();
   const { payment_id, refund_id, customer_id } = body;
   const key = [objectId, payment_id, refund_id, customer_id].join(' ');
   const fault = faults.strike({ method, path: url.pathname, key });
@@ -72,10 +76,28 @@ async function call(
       return fault?.fault === 'error_after' ? failure() : answer;
     }
   };
-  await withFault(faults, fault, request.socket, () => {
-    const { status, body } = work();
-    return () => send(response, status, JSON.stringify(body));
-  });
+  for (const id of locks) locked.add(id);
+  try {
+    await withFault(faults, fault, request.socket, () => {
+      const { status, body } = work();
+      return () => send(response, status, JSON.stringify(body));
+    });
+  } finally {
+    for (const id of locks) locked.delete(id);
+  }
+}
+
+/** The payment that the request changes, and the customer of a new one: one request at a time. */
+function locksOf(
+  method: string,
+  path: string,
+  objectId: string,
+  { payment_id, customer_id, force_sync }: Record<string, unknown>,
+): string[] {
+  if (!path.startsWith('/payments') || (method !== 'POST' && force_sync !== 'true')) return [];
+  return [objectId, payment_id, customer_id]
+    .map((id) => String(id ?? ''))
+    .filter((id) => id !== '');
 }
 
 type Schema = Operation['answer'];

@@ -36,4 +36,8 @@ export const wrongStatus = (action: string, status: string) =>
     `You cannot ${action} this payment because it has status ${status}`,
   );
 
+/** Another request about the same payment has not been answered yet. */
+export const busy = () =>
+  new HyperswitchError(422, 'HE_00', 'There was an issue processing the webhook body');
+
 export const failure = () => new HyperswitchError(500, 'HE_00', 'Something went wrong');

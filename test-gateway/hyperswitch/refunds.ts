@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { Context } from '../books/context.ts';
-import { findRefund, refundCharge, refundProblem } from '../books/refunds.ts';
+import { refundCharge, refundProblem } from '../books/refunds.ts';
 import { refusalNamed } from '../cards.ts';
 import { daySeconds, newId } from '../objects/made.ts';
 import { agedRefund } from '../objects/refund.ts';
@@ -58,13 +58,6 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   const { store } = context;
   const charge = chargeToRefund(context, given.payment_id);
   const id = given.refund_id ?? newId('ref').slice(0, 24).padEnd(30, '0');
-  if (store.find('refund', id) !== null) {
-    throw new HyperswitchError(
-      400,
-      'HE_01',
-      'Duplicate refund request. Refund already attempted with the refund ID',
-    );
-  }
   const age = context.timeOf(charge.merchant) - charge.object.created;
   if (age > refundDaysMax * daySeconds) {
     throw new HyperswitchError(
@@ -81,6 +74,14 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   if (store.refundsOf(charge.object.id).length >= refundsMax) {
     throw new HyperswitchError(400, 'IR_12', 'Reached maximum refund attempts');
   }
+  // The real server learns this from its table, after all other checks.
+  if (store.find('refund', id) !== null) {
+    throw new HyperswitchError(
+      400,
+      'HE_01',
+      'Duplicate refund request. Refund already attempted with the refund ID',
+    );
+  }
   // The acquirer refuses to refund a disputed payment. Hyperswitch records that as a failed refund.
   const decline = problem === 'disputed' ? refusalNamed('charge_disputed') : context.decline;
   const refund = refundCharge({ ...context, decline }, charge, {
@@ -94,11 +95,23 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   return present(refund, context);
 }
 
-export function retrieveRefund(context: Context, id: string): object {
-  const refund = findRefund(context, id);
-  if (refund === null) throw missing('Refund');
-  return present(refund, context);
+/** Asks the acquirer about a pending refund only if the caller wants it (`force_sync`). */
+export function retrieveRefund(context: Context, isAsked: boolean, id: string): object {
+  const stored = context.store.find('refund', id);
+  if (stored === null) throw missing('Refund');
+  if (isAsked && known(stored, context).object.status === 'pending') {
+    const { status } = agedRefund(stored, context.timeOf(stored.merchant)).object;
+    stored.hidden.isAsked = status !== 'pending';
+    context.store.save('refund', stored);
+  }
+  return present(known(stored, context), context);
 }
+
+/** A refund as far as the server knows it: a pending one has no news until the acquirer is asked. */
+const known = (stored: Kept<'refund'>, context: Context): Kept<'refund'> =>
+  stored.object.status === 'pending' && !stored.hidden.isAsked
+    ? stored
+    : agedRefund(stored, context.timeOf(stored.merchant));
 
 /** Lists refunds, newest first. */
 export function listRefunds(context: Context, given: Static<typeof schemas.listRefunds>): object {
@@ -118,6 +131,6 @@ export function listRefunds(context: Context, given: Static<typeof schemas.listR
   const data = found
     .filter(({ object }) => !given.refund_id || object.id === given.refund_id)
     .slice(offset)
-    .map((refund) => present(agedRefund(refund, context.timeOf(refund.merchant)), context));
+    .map((refund) => present(known(refund, context), context));
   return { count: data.length, total_count: found.length, data };
 }

@@ -65,6 +65,8 @@ const retrievedPayment = object({
   force_sync: Type.Optional(Type.Enum(['true', 'false'])),
 });
 
+const retrievedRefund = object({ force_sync: Type.Optional(Type.Enum(['true', 'false'])) });
+
 const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/customers$/, operation(schemas.createCustomer, schemas.customer, createCustomer)],
   [
@@ -128,7 +130,9 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   [
     'GET',
     /^\/refunds\/([^/]+)$/,
-    operation(nothing, schemas.refund, (context, _, id) => retrieveRefund(context, id)),
+    operation(retrievedRefund, schemas.refund, (context, { force_sync }, id) =>
+      retrieveRefund(context, force_sync === 'true', id),
+    ),
   ],
   [
     'GET',

@@ -216,9 +216,11 @@ describe('refused as the real one refuses it', () => {
     for (let number = 1; number <= 10; number += 1) {
       const { body } = await refund({ amount: 100, ...(number === 1 && { refund_id }) });
       assert.equal(body.status, 'succeeded');
+      if (number === 1) await refuses(refund({ amount: 100, refund_id }), 400, 'HE_01');
     }
-    await refuses(refund({ amount: 100, refund_id }), 400, 'HE_01');
-    await refuses(refund({ amount: 100 }), 400, 'IR_12');
+    // The amount and the number are compared before the id.
+    await refuses(refund({ amount: 100, refund_id }), 400, 'IR_12');
+    await refuses(refund({ amount: 50_000, refund_id }), 400, 'IR_13');
     await refuses(call('GET', `/refunds/${ownId('ref')}`), 404, 'HE_02');
     const { body } = await call('POST', '/refunds/list', { payment_id, limit: 4, offset: 8 });
     assert.equal(body.count, 2);

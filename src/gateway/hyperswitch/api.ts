@@ -148,6 +148,8 @@ export function isCode(error: unknown, ...codes: string[]): boolean {
 
 /** Codes of Hyperswitch that the adapter acts on. */
 export const codes = {
+  /** Another request about the payment is being processed (422), or the server failed (500). */
+  busy: 'HE_00',
   exists: 'HE_01',
   missing: 'HE_02',
   /** The payment's state does not allow the call. */
@@ -171,7 +173,8 @@ export function fail(error: unknown): never {
     .map(([name, value]) => `${name} ${value}`)
     .join(', ');
   // A 200 that cannot be read says nothing about what was done.
-  const isUnknown = status >= 500 || status === 409 || status === 429 || status === 423;
+  const isUnknown =
+    status >= 500 || status === 409 || status === 429 || status === 423 || code === codes.busy;
   if (!isUnknown && !(status === 200 && code === null)) {
     throw new RequestRefused(`the gateway refused the request (${facts})`);
   }

@@ -38,9 +38,11 @@ export async function retrieve(
   const path = `/payments/${encodeURIComponent(id)}`;
   try {
     const stored = await api.call<Payment>('GET', path, { merchant });
-    return stored.status === 'processing' && api.mayAskAcquirer(id, merchant)
-      ? await api.call<Payment>('GET', `${path}?force_sync=true`, { merchant })
-      : stored;
+    if (stored.status !== 'processing' || !api.mayAskAcquirer(id, merchant)) return stored;
+    return await api
+      .call<Payment>('GET', `${path}?force_sync=true`, { merchant })
+      // The stored state is true as long as another request changes the payment.
+      .catch((error) => (isCode(error, codes.busy) ? stored : fail(error)));
   } catch (error) {
     fail(error);
   }

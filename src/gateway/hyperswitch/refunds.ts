@@ -41,10 +41,13 @@ export function refundCalls(
       try {
         return refundState(await api.call<Refund>('POST', '/refunds', { merchant, body }));
       } catch (error) {
-        if (isCode(error, ...refused)) return { refund_ref: null, status: 'failed' };
-        if (!isCode(error, codes.exists)) fail(error);
-        const found = await retrieve(api, merchant, body.refund_id);
-        return refundState(sameAmount(found, amount));
+        if (!isCode(error, codes.exists, ...refused)) fail(error);
+        // The server looks at the amount and at the number of refunds before it looks at the id, and
+        // counts the first request against its repetition. Only a refund that it does not have failed.
+        const found = await find(api, merchant, body.refund_id);
+        if (found !== null) return refundState(sameAmount(found, amount));
+        if (isCode(error, codes.exists)) fail(error);
+        return { refund_ref: null, status: 'failed' };
       }
     },
 
@@ -63,13 +66,26 @@ export function refundCalls(
     },
 
     async refundStatus(merchant, refund_ref) {
-      return refundState(await retrieve(api, merchant, refund_ref));
+      // Otherwise the server asks the acquirer about a pending refund for some time only.
+      const query = api.mayAskAcquirer(refund_ref, merchant) ? '?force_sync=true' : '';
+      const path = `/refunds/${encodeURIComponent(refund_ref)}${query}`;
+      return refundState(await api.call<Refund>('GET', path, { merchant }).catch(fail));
     },
   };
 }
 
-const retrieve = (api: HyperswitchApi, merchant: MerchantTime, id: string): Promise<Refund> =>
-  api.call<Refund>('GET', `/refunds/${encodeURIComponent(id)}`, { merchant }).catch(fail);
+/** Null if the gateway has no refund of this id. */
+async function find(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  id: string,
+): Promise<Refund | null> {
+  try {
+    return await api.call<Refund>('GET', `/refunds/${encodeURIComponent(id)}`, { merchant });
+  } catch (error) {
+    return isCode(error, codes.missing) ? null : fail(error);
+  }
+}
 
 function sameAmount(refund: Refund, amount: number): Refund {
   if (refund.amount === amount) return refund;
