@@ -116,6 +116,7 @@ export const payment = object({
   amount_received: nullable(Type.Integer()),
   processor_merchant_id: text(255),
   connector: nullable(text()),
+  connector_transaction_id: nullable(text()),
   client_secret: nullable(text()),
   created: nullable(time),
   modified_at: nullable(time),

@@ -61,6 +61,7 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
   return {
     payment_id: object.id,
     ...ourNames,
+    connector_transaction_id: transactionOf(kept),
     status,
     amount,
     net_amount: amount,
@@ -122,6 +123,13 @@ const ourNames = {
   processor_merchant_id: 'merchant_test',
   connector: 'test_acquirer',
 } as const;
+
+/** The acquirer's name of the payment. It gave none if it did not answer in time. */
+function transactionOf(kept: KeptPayment): string | null {
+  if (isSetup(kept)) return kept.hidden.attempt?.id ?? null;
+  const isUnheard = kept.object.last_payment_error?.decline_code === 'TIMEOUT';
+  return isUnheard || kept.object.latest_charge === null ? null : String(kept.object.latest_charge);
+}
 
 function nextAction({ next_action }: KeptPayment['object']): PaymentAnswer['next_action'] {
   const url = next_action?.redirect_to_url?.url;

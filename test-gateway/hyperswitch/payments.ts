@@ -3,7 +3,9 @@ import { amountProblem, type Context, descriptorProblem } from '../books/context
 import { readEnteredCard } from '../books/entered-card.ts';
 import { cancelIntent, captureIntent, confirmIntent } from '../books/payments.ts';
 import { cancelSetup, confirmSetup } from '../books/setups.ts';
+import { type Refusal, refusalNamed } from '../cards.ts';
 import { makePaymentMethod } from '../objects/card.ts';
+import { cardError } from '../objects/card-error.ts';
 import { newId } from '../objects/made.ts';
 import { makePaymentIntent } from '../objects/payment-intent.ts';
 import { makeSetupIntent } from '../objects/setup-intent.ts';
@@ -250,18 +252,34 @@ export function capturePayment(
   if (amount > payment.object.amount_capturable) {
     throw new HyperswitchError(422, 'IR_06', 'amount_to_capture is greater than amount');
   }
-  if (amount < context.account.amountMin) {
-    throw new HyperswitchError(
-      400,
-      'CE_03',
-      'Capture attempt failed while processing with connector',
-    );
-  }
-  captureIntent(context, payment, amount);
+  const refusal =
+    amount < context.account.amountMin ? refusalNamed('amount_too_small') : context.decline;
+  if (refusal === null) captureIntent(context, payment, amount);
+  else failAtAcquirer(context, payment, refusal);
   return presentPayment(context, payment);
 }
 
-const uncancellable = ['failed', 'succeeded', 'cancelled', 'partially_captured'];
+/**
+ * The acquirer refused to capture or to void a hold. The real server answers with status 200 and
+ * calls the payment failed, although its money may still be held.
+ */
+function failAtAcquirer(
+  context: Context,
+  payment: Kept<'payment_intent'>,
+  refusal: Refusal,
+  cancellation_reason: string | null = null,
+): void {
+  const { object } = payment;
+  const method = context.store.find('payment_method', String(object.payment_method));
+  if (method === null) throw new Error('a hold has a card');
+  object.status = 'requires_payment_method';
+  object.last_payment_error = cardError(refusal, method.object, String(object.latest_charge));
+  object.cancellation_reason = cancellation_reason as typeof object.cancellation_reason;
+  savePayment(context, payment);
+}
+
+/** One that was captured in part can be cancelled: the server only writes another status. */
+const uncancellable = ['failed', 'succeeded', 'cancelled'];
 
 export function cancelPayment(
   context: Context,
@@ -273,7 +291,9 @@ export function cancelPayment(
   if (uncancellable.includes(status)) throw wrongStatus('cancel', status);
   const reason = given.cancellation_reason ?? null;
   if (isSetup(payment)) cancelSetup(context, payment, reason);
-  else cancelIntent(context, payment, reason);
+  else if (status === 'requires_capture' && context.decline !== null) {
+    failAtAcquirer(context, payment, context.decline, reason);
+  } else cancelIntent(context, payment, reason);
   return presentPayment(context, payment);
 }
 

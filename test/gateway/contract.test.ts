@@ -1281,6 +1281,46 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
+  for (const operation of ['capture', 'void'] as const) {
+    test(`a hold that the acquirer does not ${operation} stays undecided`, async () => {
+      const { gateway } = hyperswitch;
+      const payment = await newPayment(hyperswitch, 'pm_card_visa');
+      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const request = hyperswitch.requestOf(operation, { reference: payment_ref });
+      await hyperswitch.fault({ fault: 'decline', ...request });
+      const { key, merchant, amount } = payment;
+      const ask = () => gateway[operation]({ key, merchant, payment_ref, amount });
+      await assert.rejects(ask(), StatusUnknown);
+      await assert.rejects(ask(), StatusUnknown, 'the gateway says failed, which may be wrong');
+    });
+  }
+
+  test('a payment that was captured in part is not voided, and can be refunded', async () => {
+    const { gateway } = hyperswitch;
+    const payment = await newPayment(hyperswitch, 'pm_card_visa');
+    const { payment_ref } = (await gateway.authorise(payment)) as Held;
+    const { key, merchant } = payment;
+    const part = { key, merchant, payment_ref, amount: 12_345 };
+    await gateway.capture(part);
+    assert.deepEqual(await gateway.void(part), { outcome: 'captured' });
+    const { status } = await gateway.refund({ ...part, refund_id: 'one' });
+    assert.equal(status, 'succeeded');
+  });
+
+  test('a payment about which the acquirer never answered is neither declined nor made again', async () => {
+    const { gateway } = hyperswitch;
+    const { charge } = await storeCard(hyperswitch, 'pm_card_visa');
+    const request = hyperswitch.requestOf('charge', charge);
+    await hyperswitch.fault({ fault: 'decline', decline_code: 'TIMEOUT', ...request });
+    await assert.rejects(gateway.charge(charge), StatusUnknown);
+    await assert.rejects(gateway.charge(charge), StatusUnknown);
+    const { merchant } = charge;
+    const found = await gateway.findPayment(merchant, charge);
+    assert.equal(found?.outcome, 'processing');
+    const payment_ref = found?.payment_ref ?? '';
+    await assert.rejects(gateway.void({ key: 'void', merchant, payment_ref }), StatusUnknown);
+  });
+
   test('a list of several pages has each payment once, with the amount that was captured', async () => {
     const paged = await startGateway({});
     try {
@@ -1370,7 +1410,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     const answers: [status: number, body: unknown][] = [];
     let questions = 0;
     const server = http.createServer(({ url }, response) => {
-      if (url === '/payments/pay_1?force_sync=true') questions += 1;
+      if (url === '/payments/pay_2?force_sync=true') questions += 1;
       const [status, body] = answers.shift() ?? [200, {}];
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -1396,12 +1436,15 @@ describe('what only Hyperswitch’s protocol has', () => {
         ...asking,
       ]) {
         answers.push([200, { ...payment, status }]);
+        // The acquirer may know that the shopper approved the challenge and did not come back.
+        if (status === 'requires_customer_action') answers.push([200, { ...payment, status }]);
         const more = {
           ...(status === 'a_new_one' && { unknown_status: status }),
           ...(asking.includes(status) && { asks_shopper: true }),
         };
         const expected = { outcome: 'processing', payment_ref: 'pay_1', ...more };
         assert.deepEqual(await look(), expected, status);
+        assert.equal(answers.length, 0);
       }
       const refund = { refund_id: 'ref_1', payment_id: 'pay_1', amount: 100, currency: 'ZAR' };
       const asked = { key: 'key', merchant, payment_ref: 'pay_1', amount: 100 };
@@ -1483,7 +1526,7 @@ describe('what only Hyperswitch’s protocol has', () => {
           const processing = { ...payment, status: 'processing' };
           answers.splice(0, answers.length, [200, processing], [200, processing]);
           assert.equal(
-            (await adapter.payment(merchant.later({ minutes }), 'pay_1')).outcome,
+            (await adapter.payment(merchant.later({ minutes }), 'pay_2')).outcome,
             'processing',
           );
         }

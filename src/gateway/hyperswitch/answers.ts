@@ -10,6 +10,8 @@ export type Payment = {
   cancellation_reason?: string | null;
   capture_method?: string | null;
   client_secret?: string | null;
+  /** The acquirer's name of the payment; null if the acquirer did not answer. */
+  connector_transaction_id?: string | null;
   created?: string | null;
   customer_id?: string | null;
   setup_future_usage?: string | null;

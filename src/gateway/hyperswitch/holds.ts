@@ -1,23 +1,38 @@
 import { type Gateway, type MerchantTime, RequestRefused } from '#gateway/gateway.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { retrieve } from './payments.ts';
-import { undecidedError } from './states.ts';
+import { isUnheard, undecidedError } from './states.ts';
 
-/** Cancels a payment. If it was voided or captured before, its state tells. */
+/**
+ * Payments that can be cancelled. The server would also cancel one that was captured in part: then it
+ * could not be refunded any more.
+ */
+const cancellable = [
+  'requires_payment_method',
+  'requires_confirmation',
+  'requires_customer_action',
+  'requires_capture',
+];
+
+/** The reason tells a hold that could not be voided from a payment that was declined. */
+const voidReason = 'the payment is not needed';
+
+/** Cancels a payment that was just read. If it has ended, its state tells how. */
 export async function cancel(
   api: HyperswitchApi,
   merchant: MerchantTime,
-  payment_ref: string,
-  cancellation_reason?: string,
+  payment: Payment,
+  cancellation_reason = voidReason,
 ): Promise<Payment> {
+  if (!cancellable.includes(payment.status)) return payment;
   try {
-    const path = `/payments/${encodeURIComponent(payment_ref)}/cancel`;
-    const body = { ...(cancellation_reason !== undefined && { cancellation_reason }) };
-    return await api.call<Payment>('POST', path, { merchant, body });
+    const path = `/payments/${encodeURIComponent(payment.payment_id)}/cancel`;
+    return await api.call<Payment>('POST', path, { merchant, body: { cancellation_reason } });
   } catch (error) {
     if (!isCode(error, codes.precondition, codes.state)) fail(error);
-    return await retrieve(api, merchant, payment_ref);
+    return await retrieve(api, merchant, payment.payment_id);
   }
 }
 
@@ -35,7 +50,8 @@ export function holdCalls(api: HyperswitchApi): Pick<Gateway, 'capture' | 'void'
       }
     },
 
-    void: async ({ merchant, payment_ref }) => voided(await cancel(api, merchant, payment_ref)),
+    void: async ({ merchant, payment_ref }) =>
+      voided(await cancel(api, merchant, await retrieve(api, merchant, payment_ref))),
   };
 }
 
@@ -48,12 +64,21 @@ function captured(payment: Payment, amount: number): { outcome: 'captured' | 'la
       `the gateway captured ${payment.amount_received} cents of ${amount} cents`,
     );
   }
-  if (['cancelled', 'expired', 'failed'].includes(status)) return { outcome: 'lapsed' };
-  throw undecidedError('a payment that is captured', status);
+  if (['cancelled', 'expired'].includes(status)) return { outcome: 'lapsed' };
+  if (status === 'failed') throw stillHeld('a hold to be captured');
+  throw undecidedError('a payment that is captured', payment);
 }
 
-function voided({ status }: Payment): { outcome: 'voided' | 'captured' } {
-  if (['cancelled', 'expired', 'failed'].includes(status)) return { outcome: 'voided' };
+function voided(payment: Payment): { outcome: 'voided' | 'captured' } {
+  const { status, cancellation_reason } = payment;
+  if (['cancelled', 'expired'].includes(status)) return { outcome: 'voided' };
   if (status === 'succeeded' || status === 'partially_captured') return { outcome: 'captured' };
-  throw undecidedError('a payment that is voided', status);
+  if (status === 'failed' && cancellation_reason) throw stillHeld('a hold to be voided');
+  // A declined payment held nothing.
+  if (status === 'failed' && !isUnheard(payment)) return { outcome: 'voided' };
+  throw undecidedError('a payment that is voided', payment);
 }
+
+/** The acquirer refused to end a hold. The server calls that failed, and the hold may live. */
+const stillHeld = (what: string) =>
+  new StatusUnknown(what, 'failed', 'and the money may be held or taken');

@@ -26,6 +26,9 @@ type PaymentCalls = Pick<
 /** How long a shopper may take to enter a card. The checkout itself ends first. */
 const sessionSeconds = 60 * 60;
 
+/** The acquirer may know more, also if the shopper approved a challenge and did not come back. */
+const undecided = ['processing', 'requires_customer_action', 'requires_merchant_action'];
+
 /**
  * Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer, as often as it
  * may.
@@ -38,7 +41,7 @@ export async function retrieve(
   const path = `/payments/${encodeURIComponent(id)}`;
   try {
     const stored = await api.call<Payment>('GET', path, { merchant });
-    if (stored.status !== 'processing' || !api.mayAskAcquirer(id, merchant)) return stored;
+    if (!undecided.includes(stored.status) || !api.mayAskAcquirer(id, merchant)) return stored;
     return await api
       .call<Payment>('GET', `${path}?force_sync=true`, { merchant })
       // The stored state is true as long as another request changes the payment.
@@ -258,7 +261,7 @@ async function charge(
     return { outcome: 'charged', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   if (state.outcome === 'declined') return state;
-  throw undecidedError('a charge without the shopper', made.status);
+  throw undecidedError('a charge without the shopper', made);
 }
 
 /** Describes a payment on statements and in the gateway's records. */

@@ -40,6 +40,9 @@ export function paymentState(payment: Payment): PaymentState {
         scheme: schemeOf(payment),
       };
     case 'failed':
+      if (isUnheard(payment)) {
+        return { outcome: 'processing', payment_ref, unknown_status: unheardStatus };
+      }
       return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
     case 'cancelled':
     case 'expired':
@@ -66,6 +69,17 @@ function undecided(payment: Payment) {
   const asks = isBegun || isChallenged ? ({ asks_shopper: true } as const) : {};
   return { outcome: 'processing', payment_ref, ...unknownOf(payment.status), ...asks } as const;
 }
+
+/**
+ * Whether the acquirer never answered, so that it may have the money. The server asks it for half an
+ * hour, and then calls the payment failed. The code is that of the time-out, or the acquirer's 5xx.
+ */
+export const isUnheard = ({ status, connector_transaction_id, error_code }: Payment): boolean =>
+  status === 'failed' &&
+  !connector_transaction_id &&
+  /^(TIMEOUT|5(0\d|1[01]))$/.test(error_code ?? '');
+
+const unheardStatus = 'failed without an answer of the acquirer';
 
 /** Statuses of a payment that the gateway has not decided yet. */
 const undecidedStatuses = new Set([
@@ -94,10 +108,12 @@ const unknownOf = (status: string) =>
   undecidedStatuses.has(status) ? {} : { unknown_status: status.slice(0, 50) };
 
 /** The error for a payment that should have ended by now. */
-export const undecidedError = (what: string, status: string): OutcomeUnknown =>
-  decidedStatuses.has(status) || undecidedStatuses.has(status)
+export function undecidedError(what: string, payment: Payment): OutcomeUnknown {
+  const status = isUnheard(payment) ? unheardStatus : payment.status;
+  return decidedStatuses.has(status) || undecidedStatuses.has(status)
     ? new OutcomeUnknown(`${what} is ${status}`)
     : new StatusUnknown(what, status);
+}
 
 /**
  * A payment that stores a card. It is for nothing, or it is a small hold that is voided once it has

@@ -49,9 +49,10 @@ export function verificationCalls(api: HyperswitchApi): VerificationCalls {
     },
 
     async voidVerification({ merchant, verification_ref }) {
-      const state = await settle(api, merchant, await retrieve(api, merchant, verification_ref));
+      const found = await retrieve(api, merchant, verification_ref);
+      const state = await settle(api, merchant, found);
       if (state.outcome === 'verified' || state.outcome === 'voided') return state;
-      const payment = await cancel(api, merchant, verification_ref);
+      const payment = await cancel(api, merchant, found);
       // A declined card is not stored, and there is nothing to void.
       return payment.status === 'failed'
         ? { outcome: 'voided', verification_ref }
@@ -67,7 +68,5 @@ async function settle(
   payment: Payment,
 ): Promise<CardVerification> {
   const isHeld = payment.status === 'requires_capture';
-  return verificationState(
-    isHeld ? await cancel(api, merchant, payment.payment_id, verifiedReason) : payment,
-  );
+  return verificationState(isHeld ? await cancel(api, merchant, payment, verifiedReason) : payment);
 }
