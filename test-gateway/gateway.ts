@@ -56,6 +56,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
       descriptorPrefix: 'TRANCHE',
       fees: defaultFees,
       mapsErrors: true,
+      hasAgreements: true,
       settlement: null,
       ...options.account,
     },

@@ -30,6 +30,8 @@ export type Account = {
   fees: Fees;
   /** Whether Hyperswitch reads the acquirer's codes, or only passes them on. */
   mapsErrors: boolean;
+  /** False if the acquirer behind Hyperswitch cannot charge stored cards. */
+  hasAgreements: boolean;
   settlement: Settlement | null;
 };
 

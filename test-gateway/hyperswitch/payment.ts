@@ -74,9 +74,7 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
     customer_id: object.customer === null ? null : String(object.customer),
     description: object.description,
     mandate_id: part?.isMandate && isTaken ? `man_${object.id}`.slice(0, 64) : null,
-    setup_future_usage: (isSetup(kept)
-      ? 'off_session'
-      : kept.object.setup_future_usage) as PaymentAnswer['setup_future_usage'],
+    setup_future_usage: futureUsage(context, kept),
     off_session: part?.off_session ?? null,
     capture_method:
       !isSetup(kept) && kept.object.capture_method === 'manual' ? 'manual' : 'automatic',
@@ -92,6 +90,14 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
     ...cardMembers(context, kept, status),
     ...declineOf(errorOf(kept) ?? null, context.account.mapsErrors),
   };
+}
+
+/** The server changes the use of a card that was entered, if the acquirer cannot charge it later. */
+function futureUsage({ account }: Context, kept: KeptPayment): PaymentAnswer['setup_future_usage'] {
+  const asked = isSetup(kept) ? 'off_session' : kept.object.setup_future_usage;
+  const isEntered = kept.object.payment_method !== null;
+  if (asked === 'off_session' && isEntered && !account.hasAgreements) return 'on_session';
+  return asked as PaymentAnswer['setup_future_usage'];
 }
 
 /** A payment in a list. The server fills in only what its table of payments and attempts has. */
@@ -152,7 +158,7 @@ type CardMembers = Pick<
 
 /** The members that are known once a card has been entered. */
 function cardMembers(
-  { store }: Context,
+  { store, account }: Context,
   kept: KeptPayment,
   status: PaymentAnswer['status'],
 ): CardMembers {
@@ -180,7 +186,7 @@ function cardMembers(
     payment_method_data: method?.card ? { card: cardOf(method.card), billing: null } : null,
     payment_method_id: isStored || hidden.hyperswitch?.off_session ? (method?.id ?? null) : null,
     payment_method_status: isStored ? (method?.customer === null ? 'inactive' : 'active') : null,
-    payment_method_tokenization_details: tokenizationOf(store, method),
+    payment_method_tokenization_details: tokenizationOf({ store, account }, method),
     // Only accounts that block cards get a fingerprint.
     fingerprint: null,
     external_authentication_details: authenticationOf(secure ?? null),
@@ -192,7 +198,7 @@ function cardMembers(
 
 /** The stored card with the network's ids of the payment that stored it, which its charges name. */
 function tokenizationOf(
-  store: Context['store'],
+  { store, account }: Pick<Context, 'store' | 'account'>,
   method: Stripe.PaymentMethod | null,
 ): PaymentAnswer['payment_method_tokenization_details'] {
   const stored_by = method && store.find('payment_method', method.id)?.hidden.stored_by;
@@ -202,11 +208,11 @@ function tokenizationOf(
   return {
     payment_method_id: method.id,
     payment_method_status: isActive ? 'active' : 'inactive',
-    psp_tokenization: true,
+    psp_tokenization: account.hasAgreements,
     network_tokenization: false,
     network_transaction_id: details?.network_transaction_id ?? null,
     network_transaction_link_id: details?.transaction_link_id ?? null,
-    is_eligible_for_mit_payment: isActive,
+    is_eligible_for_mit_payment: isActive && account.hasAgreements,
   };
 }
 

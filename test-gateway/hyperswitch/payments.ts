@@ -149,13 +149,20 @@ function savePayment({ store }: Context, payment: KeptPayment): void {
 
 /** A card that was stored for the customer and has not been removed since. */
 function storedCard(
-  { store }: Context,
+  { store, account }: Context,
   id: string,
   customer: string | null | undefined,
 ): Kept<'payment_method'> {
   const method = store.find('payment_method', id);
   const isTheirs = method !== null && customer && method.object.customer === customer;
   if (!isTheirs) throw missing('Payment method');
+  if (!account.hasAgreements) {
+    throw new HyperswitchError(
+      400,
+      'IR_39',
+      'required payment method is not configured or configured incorrectly for all configured connectors',
+    );
+  }
   return method;
 }
 

@@ -1321,6 +1321,28 @@ describe('what only Hyperswitch’s protocol has', () => {
     await assert.rejects(gateway.void({ key: 'void', merchant, payment_ref }), StatusUnknown);
   });
 
+  test('a card that cannot be charged later is declined for a plan, and its hold is voided', async () => {
+    const without = await startGateway({ account: { hasAgreements: false } });
+    try {
+      const subject = useHyperswitch(without.url);
+      const { gateway } = subject;
+      const onceOff = await newPayment(subject, 'pm_card_visa', { store_card: false });
+      assert.equal((await gateway.authorise(onceOff)).outcome, 'authorised');
+      const given = await newPayment(subject, 'pm_card_visa');
+      const state = await gateway.authorise(given);
+      assert.equal(state.outcome, 'declined');
+      assert.equal((state as { decline: Decline }).decline.may_retry, false);
+      assert.deepEqual(await gateway.findPayment(given.merchant, given), state);
+      const books = await subject.books({ checkout: given.checkout_id });
+      assert.deepEqual(
+        books.payment_intents.map(({ status }) => status),
+        ['canceled'],
+      );
+    } finally {
+      await without.close();
+    }
+  });
+
   test('a list of several pages has each payment once, with the amount that was captured', async () => {
     const paged = await startGateway({});
     try {

@@ -18,6 +18,7 @@ export type Payment = {
   next_action?: { type: string; redirect_to_url?: string } | null;
   metadata?: Record<string, unknown> | null;
   payment_method_id?: string | null;
+  payment_method_tokenization_details?: { is_eligible_for_mit_payment?: boolean } | null;
   payment_method_data?: { card?: Card } | null;
   fingerprint?: string | null;
   capture_before?: string | null;

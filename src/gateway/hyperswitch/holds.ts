@@ -2,7 +2,7 @@ import { type Gateway, type MerchantTime, RequestRefused } from '#gateway/gatewa
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
-import { retrieve } from './payments.ts';
+import { retrieve } from './look-up.ts';
 import { isUnheard, undecidedError } from './states.ts';
 
 /**

@@ -12,9 +12,11 @@ import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
+import { cancel } from './holds.ts';
 import { paymentId } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
-import { isStored, paymentState, undecidedError } from './states.ts';
+import { find, retrieve } from './look-up.ts';
+import { isUnchargeable, paymentState, unchargeableReason, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
 
@@ -25,45 +27,6 @@ type PaymentCalls = Pick<
 
 /** How long a shopper may take to enter a card. The checkout itself ends first. */
 const sessionSeconds = 60 * 60;
-
-/** The acquirer may know more, also if the shopper approved a challenge and did not come back. */
-const undecided = ['processing', 'requires_customer_action', 'requires_merchant_action'];
-
-/**
- * Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer, as often as it
- * may.
- */
-export async function retrieve(
-  api: HyperswitchApi,
-  merchant: MerchantTime,
-  id: string,
-): Promise<Payment> {
-  const path = `/payments/${encodeURIComponent(id)}`;
-  try {
-    const stored = await api.call<Payment>('GET', path, { merchant });
-    if (!undecided.includes(stored.status) || !api.mayAskAcquirer(id, merchant)) return stored;
-    return await api
-      .call<Payment>('GET', `${path}?force_sync=true`, { merchant })
-      // The stored state is true as long as another request changes the payment.
-      .catch((error) => (isCode(error, codes.busy) ? stored : fail(error)));
-  } catch (error) {
-    fail(error);
-  }
-}
-
-/** Null if the gateway has no payment of this id. */
-export async function find(
-  api: HyperswitchApi,
-  merchant: MerchantTime,
-  id: string,
-): Promise<Payment | null> {
-  const path = `/payments/${encodeURIComponent(id)}`;
-  try {
-    return await api.call<Payment>('GET', path, { merchant });
-  } catch (error) {
-    return isCode(error, codes.missing) ? null : fail(error);
-  }
-}
 
 type NewPayment = {
   payment_id: string;
@@ -93,7 +56,8 @@ export async function create(
         `the gateway made this payment of ${body.amount} cents for ${found.amount} cents`,
       );
     }
-    if (isStored(found) !== (body.setup_future_usage !== undefined)) {
+    // The server changes the use of a card that the acquirer cannot charge later.
+    if (Boolean(found.setup_future_usage) !== (body.setup_future_usage !== undefined)) {
       throw new RequestRefused('the gateway holds a payment of the attempt with another term');
     }
     return found;
@@ -110,16 +74,30 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
     enteredCard: async () => cardOf({} as Payment),
 
     async payment(merchant, payment_ref) {
-      return paymentState(await retrieve(api, merchant, payment_ref));
+      return await stateOf(api, merchant, await retrieve(api, merchant, payment_ref));
     },
 
     async findPayment(merchant, { attempt_id }) {
       const found = await find(api, merchant, paymentId(attempt_id));
-      return found && paymentState(found);
+      return found && (await stateOf(api, merchant, found));
     },
 
     listInstalmentPayments: (merchant, wanted) => listInstalmentPayments(api, merchant, wanted),
   };
+}
+
+/**
+ * The state of a payment. A hold whose plan needs a stored card is voided if that card cannot be
+ * charged later: the shopper uses another one.
+ */
+async function stateOf(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  payment: Payment,
+): Promise<PaymentState> {
+  return paymentState(
+    isUnchargeable(payment) ? await cancel(api, merchant, payment, unchargeableReason) : payment,
+  );
 }
 
 /** Lists have all that we read about payments in these states. */
@@ -148,7 +126,7 @@ async function listInstalmentPayments(
       ? payment
       : await retrieve(api, merchant, payment.payment_id);
     const id = attempt_id === undefined ? null : String(attempt_id);
-    return { ...paymentState(known), attempt_id: id };
+    return { ...(await stateOf(api, merchant, known)), attempt_id: id };
   });
 }
 
@@ -193,7 +171,7 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
         attempt_id: payment.attempt_id,
       },
     });
-    return paymentState(made);
+    return await stateOf(api, merchant, made);
   } catch (error) {
     if (card !== null) return declinedForGood(error);
     if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };

@@ -1,11 +1,12 @@
 import type {
   Authentication,
   CardVerification,
+  Decline,
   HeldCard,
   PaymentState,
   SchemeData,
 } from '#gateway/gateway.ts';
-import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { cardKeyOf, OutcomeUnknown } from '#gateway/gateway.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Payment } from './answers.ts';
@@ -21,6 +22,10 @@ export function paymentState(payment: Payment): PaymentState {
   const { payment_id: payment_ref } = payment;
   switch (payment.status) {
     case 'requires_capture':
+      // The server stores the card shortly after it has answered.
+      if (needsCard(payment) && !payment.payment_method_id) {
+        return { outcome: 'processing', payment_ref };
+      }
       return {
         outcome: 'authorised',
         payment_ref,
@@ -43,8 +48,14 @@ export function paymentState(payment: Payment): PaymentState {
       if (isUnheard(payment)) {
         return { outcome: 'processing', payment_ref, unknown_status: unheardStatus };
       }
+      if (payment.cancellation_reason) {
+        return { outcome: 'processing', payment_ref, unknown_status: 'failed when it was voided' };
+      }
       return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
     case 'cancelled':
+      return payment.cancellation_reason === unchargeableReason
+        ? { outcome: 'declined', payment_ref, decline: unchargeable(payment) }
+        : { outcome: 'voided', payment_ref };
     case 'expired':
       return { outcome: 'voided', payment_ref };
     default:
@@ -127,6 +138,9 @@ export function verificationState(payment: Payment): CardVerification {
   }
   if (state.outcome === 'captured' || cancellation_reason === verifiedReason) {
     const { card_ref, ...card } = heldCard(payment);
+    if (!isChargeable(payment)) {
+      return { outcome: 'declined', verification_ref, decline: unchargeable(payment) };
+    }
     if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
     const facts = { authentication: authenticationOf(payment), scheme: schemeOf(payment) };
     return { outcome: 'verified', verification_ref, card: { card_ref, ...card }, ...facts };
@@ -140,10 +154,34 @@ export function verificationState(payment: Payment): CardVerification {
 /** The reason for which a hold is voided that has verified a card. The gateway keeps it. */
 export const verifiedReason = 'the card is verified';
 
-export const isStored = ({ setup_future_usage }: Payment) => setup_future_usage === 'off_session';
+/** The reason for which a hold is voided whose card cannot be charged later. The gateway keeps it. */
+export const unchargeableReason = 'the card cannot be charged later';
+
+/** Whether later payments are to be charged to the card of this one. */
+const needsCard = ({ setup_future_usage }: Payment) => Boolean(setup_future_usage);
+
+/**
+ * Whether the acquirer can charge the stored card without the shopper. If it has no agreements for
+ * later charges, the server changes the use of the card.
+ */
+const isChargeable = ({
+  setup_future_usage,
+  payment_method_tokenization_details: details,
+}: Payment) =>
+  setup_future_usage === 'off_session' && details?.is_eligible_for_mit_payment !== false;
+
+export const isUnchargeable = (payment: Payment) =>
+  payment.status === 'requires_capture' && needsCard(payment) && !isChargeable(payment);
+
+const unchargeable = (payment: Payment): Decline => ({
+  reason: 'generic',
+  may_retry: false,
+  code: 'not_eligible_for_mit_payment',
+  card_key: cardKeyOf(cardOf(payment)),
+});
 
 function heldCard(payment: Payment): HeldCard {
-  const card_ref = isStored(payment) ? (payment.payment_method_id ?? null) : null;
+  const card_ref = isChargeable(payment) ? (payment.payment_method_id ?? null) : null;
   return { card_ref, ...cardOf(payment) };
 }
 

@@ -8,7 +8,8 @@ import type { Payment } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
 import { cancel } from './holds.ts';
 import { verificationId } from './ids.ts';
-import { create, find, retrieve, withShopper } from './payments.ts';
+import { find, retrieve } from './look-up.ts';
+import { create, withShopper } from './payments.ts';
 import { verificationState, verifiedReason } from './states.ts';
 
 type VerificationCalls = Pick<
