@@ -51,10 +51,14 @@ after(async () => {
   }
 });
 
+async function setFee({ merchant }: Account, ...options: string[]): Promise<void> {
+  const fee = ['--basis-points', '500', '--fixed', '200', '--vat-basis-points', '1500'];
+  await nomsa.json('merchants', 'fee', merchant.id, ...fee, ...options);
+}
+
 async function merchantWith(...options: string[]): Promise<Account> {
   const account = await createAccount(paying.service);
-  const fee = ['--basis-points', '500', '--fixed', '200', '--vat-basis-points', '1500'];
-  await nomsa.json('merchants', 'fee', account.merchant.id, ...fee, ...options);
+  await setFee(account, ...options);
   await confirmedAccount(account);
   return account;
 }
@@ -215,6 +219,8 @@ describe('funding whole', () => {
     const shopper = await bought(account, 3, { card: cards.refundFails });
     await paying.pass({ days: 2 });
     await refundNow({ ...paying, account }, shopper, 100_000);
+    // Terms that come later are for later refunds.
+    await setFee(account, '--refund-fee', 'kept');
     await paying.pass({ days: 10 });
     const rows = await shopper.rows('settlement_entries');
     const sum = (name: string) => rows.reduce((total, row) => total + row[name], 0);

@@ -11,8 +11,7 @@ import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
 import { type CheckoutKey, selectInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { selectDisputedAmounts } from '#record/ledger/posting.sql.ts';
-import { booksQueries } from '#record/ledger/settlement.sql.ts';
-import type { SaleState, Terms } from '#record/ledger/settlement.ts';
+import { type Books, booksOf, booksQueries } from '#record/ledger/settlement.sql.ts';
 import { selectAloneSum, selectParts, selectReturned } from './refund.sql.ts';
 import { type RefundPart, withDisputed } from './refund.ts';
 
@@ -70,9 +69,6 @@ export async function readSources(
   return sourcesOf(rows);
 }
 
-/** A merchant's terms, or null, and what is owed for a checkout. */
-type Books = { terms: Terms | null; sales: SaleState[] };
-
 type Named = CheckoutKey & { id: string };
 type RefundKey = Named & { at: Timestamp };
 
@@ -103,8 +99,7 @@ export async function readStart(db: Handle, refund: Named, at: Timestamp): Promi
 function startOf(
   rows: Read<ReturnType<typeof sourceQueries> & ReturnType<typeof refundQueries>>,
 ): RefundStart {
-  const books = { terms: asRows(rows.terms)[0] ?? null, sales: rows.sales };
-  return { sources: sourcesOf(rows), earlier: asRows(rows.parts), books };
+  return { sources: sourcesOf(rows), earlier: asRows(rows.parts), books: booksOf(rows) };
 }
 
 const selectApproval = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
@@ -157,7 +152,7 @@ export async function readProgress(
   return {
     instalments: asRows(rows.instalments),
     parts: asRows(rows.parts),
-    books: { terms: asRows(rows.terms)[0] ?? null, sales: rows.sales },
+    books: booksOf(rows),
   };
 }
 

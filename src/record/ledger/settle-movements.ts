@@ -9,8 +9,9 @@ import type { MovementKind } from './posting.ts';
 import { findBooks, listPositions } from './settlement.sql.ts';
 import {
   type EntryKind,
-  refundAmounts,
-  reversalAmounts,
+  newSale,
+  refundSale,
+  reverseRefund,
   type SaleState,
   type Terms,
 } from './settlement.ts';
@@ -106,14 +107,14 @@ function enterSale(books: Books, movement: Movement): void {
   if (fundingOf(terms, earlier) === 'as_collected') {
     const amounts = saleAmounts(terms, amount, instalment === 1);
     enter(books, movement, 'sale', instalment, amounts);
-    sales.push(newSale(checkout_id, instalment, amounts));
+    sales.push(newSale({ checkout_id, instalment }, amounts));
     return;
   }
   const gross = wholes.get(checkout_id);
   if (earlier !== undefined || gross === undefined) return;
   const amounts = saleAmounts(terms, gross, true);
   enter(books, movement, 'sale', null, amounts);
-  sales.push(newSale(checkout_id, null, amounts));
+  sales.push(newSale({ checkout_id, instalment: null }, amounts));
 }
 
 /** The first collected payment decides how the checkout is funded. */
@@ -124,7 +125,7 @@ function fundingOf(terms: Terms, earlier: SaleState | undefined): Terms['funding
 
 /** A refund or a dispute of a sale, or the reversal of one. */
 function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, 'sale'>): void {
-  const { checkout_id, amount, instalment = null } = movement;
+  const { checkout_id, amount, instalment = null, refund_id = null } = movement;
   const sale = books.sales.find(
     (one) =>
       one.checkout_id === checkout_id && (one.instalment === null || one.instalment === instalment),
@@ -136,12 +137,11 @@ function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, '
     enter(books, movement, effect, sale.instalment, withoutFee(gross));
     return;
   }
-  const change = effect === 'refund' ? refundAmounts : reversalAmounts;
-  const amounts = change(books.terms, sale, amount);
+  const amounts =
+    effect === 'refund'
+      ? refundSale(books.terms, sale, refund_id, amount)
+      : reverseRefund(sale, refund_id, amount);
   enter(books, movement, effect, sale.instalment, amounts);
-  sale.refunded -= amounts.gross;
-  sale.fee_returned -= amounts.fee;
-  sale.vat_returned -= amounts.vat;
 }
 
 function enter(
@@ -159,15 +159,6 @@ function enter(
     refund_id: refund_id ?? null,
     dispute_id: dispute_id ?? null,
   });
-}
-
-function newSale(
-  checkout_id: string,
-  instalment: number | null,
-  { gross, fee, vat }: Amounts,
-): SaleState {
-  const none = { refunded: 0, fee_returned: 0, vat_returned: 0 };
-  return { checkout_id, instalment, gross, fee, vat, ...none };
 }
 
 /**

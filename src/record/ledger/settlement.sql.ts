@@ -4,7 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Entry, KindSums, SaleState, Terms } from './settlement.ts';
+import { type BookedEntry, type Entry, type KindSums, salesOf, type Terms } from './settlement.ts';
 
 /** The terms in force at a time, by the local date of the merchant's territory. */
 const selectTerms = (db: Handle, merchant_id: string, at: Timestamp) =>
@@ -28,23 +28,28 @@ export async function findTerms(
 
 type BooksKey = { merchant_id: string; checkout_ids: string[]; at: Timestamp };
 
-/** The queries for a merchant's terms and for the sales of some checkouts. */
+/** The queries for a merchant's terms and for the entries of some checkouts. */
 export const booksQueries = (db: Handle, { merchant_id, checkout_ids, at }: BooksKey) => ({
   terms: selectTerms(db, merchant_id, at),
-  sales: selectSales(merchant_id, checkout_ids),
+  entries: selectBooked(merchant_id, checkout_ids),
 });
 
+/** A merchant's terms, or null, and the sales of some checkouts. */
+export const booksOf = (rows: { terms: Terms[]; entries: BookedEntry[] }) => ({
+  terms: asRows(rows.terms)[0] ?? null,
+  sales: salesOf(rows.entries),
+});
+export type Books = ReturnType<typeof booksOf>;
+
 const selectBooks = compileOnce((db, { merchant_id, checkout_ids, at }: BooksKey) =>
-  together<{ terms: Terms; sales: SaleState }>(booksQueries(db, { merchant_id, checkout_ids, at })),
+  together<{ terms: Terms; entries: BookedEntry }>(
+    booksQueries(db, { merchant_id, checkout_ids, at }),
+  ),
 );
 
-/** A merchant's terms, or null, and the sales of some checkouts. */
-export async function findBooks(
-  db: Handle,
-  key: BooksKey,
-): Promise<{ terms: Terms | null; sales: SaleState[] }> {
+export async function findBooks(db: Handle, key: BooksKey): Promise<Books> {
   const [rows] = await selectBooks(db, key);
-  return { terms: asRows(rows?.terms ?? [])[0] ?? null, sales: rows?.sales ?? [] };
+  return booksOf(rows ?? { terms: [], entries: [] });
 }
 
 /** More than people look through. The audit has all of them. */
@@ -107,20 +112,15 @@ export async function insertEntries(db: Handle, entries: Entry[]): Promise<void>
   if (others.length > 0) await into.values(others).execute();
 }
 
-/** The sales of checkouts that are owed, with what refunds took from each of them. */
-const selectSales = (merchant_id: string, checkout_ids: string[]) =>
-  sql<SaleState>`
-    select checkout_id, instalment,
-      coalesce(sum(gross) filter (where kind = 'sale'), 0)::bigint as gross,
-      coalesce(sum(fee) filter (where kind = 'sale'), 0)::bigint as fee,
-      coalesce(sum(vat) filter (where kind = 'sale'), 0)::bigint as vat,
-      coalesce(-sum(gross) filter (where kind <> 'sale'), 0)::bigint as refunded,
-      coalesce(-sum(fee) filter (where kind <> 'sale'), 0)::bigint as fee_returned,
-      coalesce(-sum(vat) filter (where kind <> 'sale'), 0)::bigint as vat_returned
+/** The sales of checkouts, their refunds and the reversals of those, in order. */
+const selectBooked = (merchant_id: string, checkout_ids: string[]) =>
+  sql<BookedEntry>`
+    select kind, checkout_id, instalment, refund_id, gross, fee, vat, net
     from settlement_entries
     where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
       and kind in ('sale', 'refund', 'refund_reversed')
-    group by checkout_id, instalment`;
+    -- A refund is before its reversal, even if no time passed between them.
+    order by at, kind, id`;
 
 /** The amount that the shopper still owes and the amount collected in total, by checkout. */
 export async function listPositions(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
-import { explainBadTerms, refundAmounts, reversalAmounts, type SaleState } from './settlement.ts';
+import { explainBadTerms, newSale, refundSale, reverseRefund, salesOf } from './settlement.ts';
 
 const amount = fc.integer({ min: 1, max: 10_000_000_000_000 });
 const terms = fc.record({
@@ -11,10 +11,13 @@ const terms = fc.record({
   vat_basis_points: fc.integer({ min: 0, max: 10_000 }),
 });
 
-function saleOf({ gross, fee, vat }: Amounts): SaleState {
-  const none = { refunded: 0, fee_returned: 0, vat_returned: 0 };
-  return { checkout_id: '', instalment: null, gross, fee, vat, ...none };
-}
+const fees = fc.constantFrom('kept' as const, 'returned' as const);
+const saleOf = (amounts: Amounts) => newSale({ checkout_id: null, instalment: null }, amounts);
+const negated = ({ gross, fee, vat, net }: Amounts) => ({
+  ...{ gross: 0 - gross, fee: 0 - fee, vat: 0 - vat, net: 0 - net },
+});
+const sumOf = (lines: Amounts[], name: keyof Amounts) =>
+  lines.reduce((sum, line) => sum + line[name], 0);
 
 test('a share is rounded to the nearest cent, half a cent away from zero', () => {
   assert.equal(proportion(50, 1, 100), 1);
@@ -48,67 +51,100 @@ test('refunds of a whole sale, in any parts, return its whole fee and VAT, or no
   fc.assert(
     fc.property(
       terms,
-      fc.array(fc.integer({ min: 1, max: 500_000 }), { minLength: 1, maxLength: 12 }),
-      fc.constantFrom('kept' as const, 'returned' as const),
+      fc.array(fc.record({ part: fc.integer({ min: 1, max: 500_000 }), comesBack: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 12,
+      }),
+      fees,
       (given, parts, refund_fee) => {
-        const gross = parts.reduce((sum, part) => sum + part, 0);
+        const gross = parts.reduce((sum, { part }) => sum + part, 0);
         const line = saleAmounts(given, gross, true);
         const sale = saleOf(line);
-        const total = { fee: 0, vat: 0, net: 0 };
-        for (const part of parts) {
-          const back = refundAmounts({ refund_fee }, sale, part);
+        const refund = (id: string, part: number) => refundSale({ refund_fee }, sale, id, part);
+        const lines = parts.map(({ part }, index) => refund(`${index}`, part));
+        for (const back of lines) {
           assert.equal(back.gross, back.fee + back.vat + back.net);
           assert.ok(back.fee <= 0 && back.vat <= 0);
-          sale.refunded += part;
-          for (const name of ['fee', 'vat', 'net'] as const) total[name] += back[name];
         }
+        const returned = parts.flatMap(({ part, comesBack }, index) =>
+          comesBack ? [{ id: `${index}`, part }] : [],
+        );
+        lines.push(...returned.map(({ id, part }) => reverseRefund(sale, id, part)));
+        lines.push(...returned.toReversed().map(({ id, part }) => refund(id, part)));
         const isReturned = refund_fee === 'returned';
-        assert.equal(total.fee + 0, isReturned ? 0 - line.fee : 0);
-        assert.equal(total.vat + 0, isReturned ? 0 - line.vat : 0);
-        assert.equal(total.net, isReturned ? -line.net : -gross);
+        assert.equal(sumOf(lines, 'fee'), isReturned ? 0 - line.fee : 0);
+        assert.equal(sumOf(lines, 'vat'), isReturned ? 0 - line.vat : 0);
+        assert.equal(sumOf(lines, 'net'), isReturned ? 0 - line.net : -gross);
       },
     ),
   );
 });
 
-test('a refund that came back charges what the refund returned, and never more', () => {
+test('a refund that came back leaves nothing of itself, whatever the terms became', () => {
   fc.assert(
     fc.property(
       terms,
-      fc.integer({ min: 1, max: 500_000 }),
-      fc.integer({ min: 0, max: 500_000 }),
-      fc.constantFrom('kept' as const, 'returned' as const),
-      fc.constantFrom('kept' as const, 'returned' as const),
-      (given, part, rest, then, later) => {
-        const sale = saleOf(saleAmounts(given, part + rest, true));
-        const back = refundAmounts({ refund_fee: then }, sale, part);
-        const after = {
-          ...sale,
-          refunded: part,
-          fee_returned: 0 - back.fee,
-          vat_returned: 0 - back.vat,
-        };
-        const again = reversalAmounts({ refund_fee: later }, after, part);
-        assert.equal(again.gross, again.fee + again.vat + again.net);
-        assert.ok(again.fee <= after.fee_returned && again.vat <= after.vat_returned);
-        if (then === later) assert.equal(again.net + back.net, 0);
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 500_000 }), fees), {
+        minLength: 1,
+        maxLength: 6,
+      }),
+      fc.nat(),
+      (given, refunds, chosen) => {
+        const gross = refunds.reduce((sum, [part]) => sum + part, 0);
+        const sale = saleOf(saleAmounts(given, gross, true));
+        const lines = refunds.map(([part, refund_fee], index) => ({
+          ...refundSale({ refund_fee }, sale, `${index}`, part),
+          refund_id: `${index}`,
+        }));
+        const one = lines[chosen % lines.length];
+        assert.ok(one);
+        assert.deepEqual(reverseRefund(sale, one.refund_id, 0 - one.gross), negated(one));
       },
     ),
   );
 });
 
-test('a reversal charges the share of the fee that its refund returned, and nothing if fees are kept', () => {
-  // A sale of 100.00 with a fee of 3.00 and VAT of 0.45, of which 60.00 is refunded in two parts.
-  const sale = {
-    ...{ checkout_id: '', instalment: null, gross: 10_000, fee: 300, vat: 45 },
-    ...{ refunded: 6_000, fee_returned: 180, vat_returned: 27 },
-  };
-  assert.deepEqual(reversalAmounts({ refund_fee: 'returned' }, sale, 2_000), {
-    ...{ gross: 2_000, fee: 60, vat: 9, net: 1_931 },
+test('a reversal is its own refund negated, as the books have it', () => {
+  const at = { checkout_id: 'c', instalment: null };
+  const sale = { ...at, kind: 'sale' as const, refund_id: null };
+  const refund = (refund_id: string, gross: number, fee: number, vat: number) => ({
+    ...at,
+    ...{ kind: 'refund' as const, refund_id, gross, fee, vat, net: gross - fee - vat },
   });
-  assert.deepEqual(reversalAmounts({ refund_fee: 'kept' }, sale, 2_000), {
-    ...{ gross: 2_000, fee: 0, vat: 0, net: 2_000 },
-  });
+  const sold = { ...sale, gross: 100_000, fee: 5_350, vat: 803, net: 93_847 };
+  const whole = refund('a', -100_000, -5_350, -803);
+  const kept = refund('a', -50_000, 0, 0);
+  const returned = refund('b', -50_000, -2_675, -401);
+  const reversed = { ...negated(whole), kind: 'refund_reversed' as const };
+  for (const [entries, refund_id, amount, expected] of [
+    [[sold, whole], 'a', 100_000, [100_000, 5_350, 803, 93_847]],
+    [[sold, kept, returned], 'a', 50_000, [50_000, 0, 0, 50_000]],
+    [[sold, kept, returned], 'b', 50_000, [50_000, 2_675, 401, 46_924]],
+    // It came back before, and was sent again when fees were kept.
+    [
+      [sold, whole, { ...whole, ...reversed }, refund('a', -100_000, 0, 0)],
+      'a',
+      100_000,
+      [100_000, 0, 0, 100_000],
+    ],
+    // It cancelled a payment before the order was owed, so it took no fee back.
+    [[sold], 'a', 10_000, [10_000, 0, 0, 10_000]],
+    // The sale of another payment is another sale.
+    [
+      [
+        { ...sold, instalment: 1 },
+        { ...whole, instalment: 2 },
+      ],
+      'a',
+      100_000,
+      [100_000, 0, 0, 100_000],
+    ],
+  ] as const) {
+    const [state] = salesOf([...entries]);
+    assert.ok(state);
+    const { gross, fee, vat, net } = reverseRefund(state, refund_id, amount);
+    assert.deepEqual([gross, fee, vat, net], expected);
+  }
 });
 
 test('terms are refused beyond their limits, and a reserve without its days', () => {

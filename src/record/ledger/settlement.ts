@@ -78,59 +78,100 @@ export type Terms = {
   created_at: Timestamp;
 };
 
-/** A sale that is owed, and what refunds have taken from it so far. */
+/** Cents of a sale, from one of them up to another one, which is not included. */
+type Range = { from: number; to: number };
+
+/** A refund that has not come back: its entry, and the cents of the sale that it took. */
+type Taken = Amounts & { refund_id: string | null; ranges: Range[] };
+
+/** A sale that is owed, and what refunds have taken from it. */
 export type SaleState = {
-  checkout_id: string;
+  checkout_id: string | null;
   instalment: number | null;
   gross: number;
   fee: number;
   vat: number;
-  refunded: number;
-  fee_returned: number;
-  vat_returned: number;
+  taken: Taken[];
 };
 
-/**
- * The amount that a refund of a sale takes back. If fees are returned, each refund returns the
- * difference between two rounded shares of the sale's fee, so the refund of a whole sale returns
- * the whole fee.
- */
-export function refundAmounts(
-  { refund_fee }: Pick<Terms, 'refund_fee'>,
-  sale: SaleState,
-  amount: number,
-): Amounts {
-  const isReturned = refund_fee === 'returned';
-  const { refunded } = sale;
-  const back = (of: number) =>
-    isReturned
-      ? proportion(of, refunded, sale.gross) - proportion(of, refunded + amount, sale.gross)
-      : 0;
-  const [fee, vat] = [back(sale.fee), back(sale.vat)];
-  return { gross: -amount, fee, vat, net: -amount - fee - vat };
+export const newSale = (
+  { checkout_id, instalment }: Pick<SaleState, 'checkout_id' | 'instalment'>,
+  { gross, fee, vat }: Amounts,
+): SaleState => ({ checkout_id, instalment, gross, fee, vat, taken: [] });
+
+/** An entry about a checkout, as the books are read. */
+export type BookedEntry = Amounts &
+  Pick<Entry, 'kind' | 'checkout_id' | 'instalment' | 'refund_id'>;
+
+/** The sales among entries, which are in order. */
+export function salesOf(entries: BookedEntry[]): SaleState[] {
+  const sales = entries.filter(({ kind }) => kind === 'sale').map((one) => newSale(one, one));
+  for (const { kind, checkout_id, instalment, refund_id, ...rest } of entries) {
+    const sale = sales.find(
+      (one) => one.checkout_id === checkout_id && one.instalment === instalment,
+    );
+    if (!sale) continue;
+    if (kind === 'refund') take(sale, refund_id, rest);
+    if (kind === 'refund_reversed') putBack(sale, refund_id, rest.gross);
+  }
+  return sales;
+}
+
+function take(sale: SaleState, refund_id: string | null, { gross, fee, vat, net }: Amounts): void {
+  const ranges = freeRanges(sale, 0 - gross);
+  sale.taken.push({ refund_id, gross, fee, vat, net, ranges });
+}
+
+/** A refund comes back as a whole, or a whole part of it that has an entry of its own. */
+function putBack({ taken }: SaleState, refund_id: string | null, amount: number): Taken | null {
+  const index = taken.findLastIndex(
+    (one) => one.refund_id === refund_id && one.gross === 0 - amount,
+  );
+  return index === -1 ? null : (taken.splice(index, 1)[0] ?? null);
+}
+
+/** The first cents of a sale that no refund has taken. */
+function freeRanges({ taken }: SaleState, amount: number): Range[] {
+  const free: Range[] = [];
+  const ranges = taken.flatMap((one) => one.ranges).sort((one, other) => one.from - other.from);
+  let [from, left] = [0, amount];
+  for (const range of [...ranges, { from: Number.MAX_SAFE_INTEGER, to: 0 }]) {
+    const to = Math.min(range.from, from + left);
+    if (to > from) free.push({ from, to });
+    left -= to - from;
+    from = range.to;
+  }
+  return free;
 }
 
 /**
- * The amount that is owed again when the card network returns a refund. It charges only those fees
- * again that the refund had returned.
+ * Takes a refund from a sale, and returns its entry. If fees are returned, each cent of the sale has
+ * its part of them: the difference between two rounded shares. So the refund of a whole sale returns
+ * the whole fee, also after other refunds came back.
  */
-export function reversalAmounts(
+export function refundSale(
   { refund_fee }: Pick<Terms, 'refund_fee'>,
   sale: SaleState,
+  refund_id: string | null,
   amount: number,
 ): Amounts {
-  const isReturned = refund_fee === 'returned';
-  const { refunded } = sale;
-  const again = (of: number, returned: number) =>
-    isReturned
-      ? Math.min(
-          returned,
-          proportion(of, refunded, sale.gross) - proportion(of, refunded - amount, sale.gross),
-        )
-      : 0;
-  const fee = again(sale.fee, sale.fee_returned);
-  const vat = again(sale.vat, sale.vat_returned);
-  return { gross: amount, fee, vat, net: amount - fee - vat };
+  const ranges = refund_fee === 'returned' ? freeRanges(sale, amount) : [];
+  const share = (of: number, to: number) => proportion(of, Math.min(to, sale.gross), sale.gross);
+  const back = (of: number) =>
+    ranges.reduce((sum, { from, to }) => sum + share(of, from) - share(of, to), 0);
+  const [fee, vat] = [back(sale.fee), back(sale.vat)];
+  const amounts = { gross: 0 - amount, fee, vat, net: 0 - amount - fee - vat };
+  take(sale, refund_id, amounts);
+  return amounts;
+}
+
+/**
+ * Puts back what a refund took from a sale, and returns the entry: the refund's own entry, negated.
+ * So it charges the fees again that this refund returned, whatever the terms say by now.
+ */
+export function reverseRefund(sale: SaleState, refund_id: string | null, amount: number): Amounts {
+  const { fee, vat } = putBack(sale, refund_id, amount) ?? { fee: 0, vat: 0 };
+  return { gross: amount, fee: 0 - fee, vat: 0 - vat, net: amount + fee + vat };
 }
 
 const basisPointsMax = 10_000;
