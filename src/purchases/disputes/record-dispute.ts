@@ -9,7 +9,6 @@ import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import type { AlertKind } from '#platform/shared/alert-kinds.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { proportion } from '#platform/shared/fees.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -25,6 +24,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postEntries } from '#record/ledger/post-entries.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { findBooks } from '#record/ledger/settlement.sql.ts';
+import { disputeFeeAmounts } from '#record/ledger/settlement.ts';
 import { disputeResource } from './dispute.schema.ts';
 import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
 import {
@@ -286,20 +286,13 @@ async function postMoney(
   const charged = state.fee - before.fee;
   if (charged === 0) return;
   // The merchant bears the gateway's fee, with VAT, if the service settles the order.
-  const { terms, sales } = await findBooks(db, { merchant_id, checkout_ids: [checkout_id], at });
-  if (terms === null || sales.length === 0) return;
-  const vat = proportion(charged, terms.vat_basis_points, 10_000);
-  await postEntries(deps, db, { merchant_id, currency, at }, [
-    {
-      kind: 'dispute_fee',
-      checkout_id,
-      dispute_id,
-      gross: 0,
-      fee: charged,
-      vat,
-      net: 0 - charged - vat,
-    },
-  ]);
+  const books = await findBooks(db, { merchant_id, checkout_ids: [checkout_id], at });
+  if (books.terms === null || books.sales.length === 0) return;
+  const earlier = books.dispute_fees.filter((one) => one.dispute_id === dispute_id);
+  const amounts = disputeFeeAmounts(books.terms, earlier, charged);
+  if (amounts === null) return;
+  const entry = { ...amounts, kind: 'dispute_fee' as const, checkout_id, dispute_id };
+  await postEntries(deps, db, { merchant_id, currency, at }, [entry]);
 }
 
 /**

@@ -34,10 +34,11 @@ export const booksQueries = (db: Handle, { merchant_id, checkout_ids, at }: Book
   entries: selectBooked(merchant_id, checkout_ids),
 });
 
-/** A merchant's terms, or null, and the sales of some checkouts. */
+/** A merchant's terms, or null, and the sales of some checkouts with the fees of their disputes. */
 export const booksOf = (rows: { terms: Terms[]; entries: BookedEntry[] }) => ({
   terms: asRows(rows.terms)[0] ?? null,
   sales: salesOf(rows.entries),
+  dispute_fees: rows.entries.filter(({ kind }) => kind === 'dispute_fee'),
 });
 export type Books = ReturnType<typeof booksOf>;
 
@@ -112,13 +113,13 @@ export async function insertEntries(db: Handle, entries: Entry[]): Promise<void>
   if (others.length > 0) await into.values(others).execute();
 }
 
-/** The sales of checkouts, their refunds and the reversals of those, in order. */
+/** The sales of checkouts, and what later took from them or charged a fee, in order. */
 const selectBooked = (merchant_id: string, checkout_ids: string[]) =>
   sql<BookedEntry>`
-    select kind, checkout_id, instalment, refund_id, gross, fee, vat, net
+    select kind, checkout_id, instalment, refund_id, dispute_id, gross, fee, vat, net
     from settlement_entries
     where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
-      and kind in ('sale', 'refund', 'refund_reversed')
+      and kind in ('sale', 'refund', 'refund_reversed', 'dispute_fee')
     -- A refund is before its reversal, even if no time passed between them.
     order by at, kind, id`;
 

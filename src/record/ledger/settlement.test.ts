@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
-import { explainBadTerms, newSale, refundSale, reverseRefund, salesOf } from './settlement.ts';
+import {
+  disputeFeeAmounts,
+  explainBadTerms,
+  newSale,
+  refundSale,
+  reverseRefund,
+  salesOf,
+} from './settlement.ts';
 
 const amount = fc.integer({ min: 1, max: 10_000_000_000_000 });
 const terms = fc.record({
@@ -105,7 +112,7 @@ test('a refund that came back leaves nothing of itself, whatever the terms becam
 });
 
 test('a reversal is its own refund negated, as the books have it', () => {
-  const at = { checkout_id: 'c', instalment: null };
+  const at = { checkout_id: 'c', instalment: null, dispute_id: null };
   const sale = { ...at, kind: 'sale' as const, refund_id: null };
   const refund = (refund_id: string, gross: number, fee: number, vat: number) => ({
     ...at,
@@ -144,6 +151,24 @@ test('a reversal is its own refund negated, as the books have it', () => {
     assert.ok(state);
     const { gross, fee, vat, net } = reverseRefund(state, refund_id, amount);
     assert.deepEqual([gross, fee, vat, net], expected);
+  }
+});
+
+test('the fee of a dispute is returned with the VAT that it was charged with, and no more of it', () => {
+  const charged = { fee: 15_000, vat: 2_250 };
+  for (const [vat_basis_points, before, change, expected] of [
+    [1_500, [], 15_000, [15_000, 2_250]],
+    [1_550, [charged], -15_000, [-15_000, -2_250]],
+    [1_550, [charged], 1_000, [1_000, 155]],
+    [1_550, [charged], -5_001, [-5_001, -750]],
+    [1_550, [charged, { fee: -5_001, vat: -750 }], -9_999, [-9_999, -1_500]],
+    [1_500, [charged, { fee: -15_000, vat: -2_250 }], -15_000, null],
+    // The merchant had no terms when the gateway charged it.
+    [1_500, [], -15_000, null],
+  ] as [number, { fee: number; vat: number }[], number, [number, number] | null][]) {
+    const amounts = disputeFeeAmounts({ vat_basis_points }, before, change);
+    assert.deepEqual(amounts && [amounts.fee, amounts.vat], expected);
+    assert.ok(!amounts || amounts.gross === amounts.fee + amounts.vat + amounts.net);
   }
 });
 

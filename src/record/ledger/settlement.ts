@@ -101,7 +101,7 @@ export const newSale = (
 
 /** An entry about a checkout, as the books are read. */
 export type BookedEntry = Amounts &
-  Pick<Entry, 'kind' | 'checkout_id' | 'instalment' | 'refund_id'>;
+  Pick<Entry, 'kind' | 'checkout_id' | 'instalment' | 'refund_id' | 'dispute_id'>;
 
 /** The sales among entries, which are in order. */
 export function salesOf(entries: BookedEntry[]): SaleState[] {
@@ -172,6 +172,23 @@ export function refundSale(
 export function reverseRefund(sale: SaleState, refund_id: string | null, amount: number): Amounts {
   const { fee, vat } = putBack(sale, refund_id, amount) ?? { fee: 0, vat: 0 };
   return { gross: amount, fee: 0 - fee, vat: 0 - vat, net: amount + fee + vat };
+}
+
+/**
+ * The entry for a change of a dispute's fee, or null. A fee that the gateway returns is returned
+ * with the VAT that it was charged with, as far as the merchant was charged.
+ */
+export function disputeFeeAmounts(
+  { vat_basis_points }: Pick<Terms, 'vat_basis_points'>,
+  charged: Pick<Amounts, 'fee' | 'vat'>[],
+  change: number,
+): Amounts | null {
+  const sum = (name: 'fee' | 'vat') => charged.reduce((total, one) => total + one[name], 0);
+  const fee = Math.max(change, 0 - sum('fee'));
+  if (fee === 0) return null;
+  const vat =
+    fee > 0 ? proportion(fee, vat_basis_points, 10_000) : proportion(sum('vat'), fee, sum('fee'));
+  return { gross: 0, fee, vat, net: 0 - fee - vat };
 }
 
 const basisPointsMax = 10_000;
