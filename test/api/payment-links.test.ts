@@ -655,6 +655,39 @@ describe('mailing', () => {
     return rows.map(({ response }: { response: string }) => response);
   };
 
+  for (const [shopper, newer] of [
+    ['whose checkout is the newest', false],
+    ['after whom another opened it', true],
+  ] as const) {
+    test(`a link of an erased shopper ${shopper} ${newer ? 'can still be paid' : 'is cancelled'}`, async () => {
+      const { deps } = paying.service;
+      const email = newer ? 'ninth@mail.example' : 'tenth@mail.example';
+      const notify_url = `${paying.receiver.url}/callback?order=77`;
+      const { id } = await create({ customer: undefined, notify_url });
+      const key = { merchant_id: paying.account.merchant.id, id };
+      const open = async (email: string) => {
+        const merchant = await findMerchant(deps.database.db, deps.clock, key.merchant_id);
+        assert.ok(merchant);
+        return await openPaymentLink(deps, merchant, key, { email, amount: null });
+      };
+      const first = await open(email);
+      assert.ok(first !== null && typeof first !== 'string');
+      await paying.open(first.id, paying.account).cancel();
+      if (newer) await open('another@mail.example');
+      await paying.pass({ hours: 1 });
+      await eraseShopper(deps, 'nomsa', email);
+      const { rows } = await deps.database.pool.query(
+        'select notify_url, customer, cancelled_at is not null as is_cancelled from payment_links where id = $1',
+        [id],
+      );
+      assert.deepEqual(rows, [
+        newer
+          ? { notify_url, customer: null, is_cancelled: false }
+          : { notify_url: `${paying.receiver.url}/callback`, customer: null, is_cancelled: true },
+      ]);
+    });
+  }
+
   test('an answer of the mail server that comes after its shopper was erased is not kept', async () => {
     const { deps } = paying.service;
     const email = 'fifth@mail.example';

@@ -7,9 +7,11 @@ import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { reconcile, runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
 import { paymentId } from '#gateway/hyperswitch/ids.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
+import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
@@ -44,6 +46,7 @@ import {
   createCheckout,
   isLong,
   type Service,
+  send,
   startService,
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -519,9 +522,13 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     let tranche: Tranche;
     let second: Tranche;
     let payee: Account;
-    const shoppers = {} as Record<'refunded' | 'reduced' | 'unsent' | 'charged', Shopper>;
+    const shoppers = {} as Record<
+      'refunded' | 'reduced' | 'unsent' | 'charged' | 'linked',
+      Shopper
+    >;
     let payouts: { approved: string; lost: string };
     let disputed: string;
+    let link: { merchant_id: string; id: string };
 
     const env = () => ({
       ...gatewayEnv(own.gateway),
@@ -571,6 +578,19 @@ describe('a service whose data folder is restored after it raised the heartbeat 
 
       shoppers.reduced = await own.shopper({ amount: 100_000 }, payee);
       assert.equal((await shoppers.reduced.pay(1, { card: challengeCard })).status, 'challenge');
+      const { status, body } = await send(own.service, payee, 'POST', '/api/payment-links', {
+        body: {
+          amount: 100_000,
+          currency: 'ZAR',
+          client_reference_id: 'order-7001',
+          customer: { email: 'thandi@example.com' },
+          notify_url: own.receiver.url,
+          success_url: 'https://shop.example/paid',
+        },
+      });
+      assert.equal(status, 200, JSON.stringify(body));
+      link = { merchant_id, id: body.data.id };
+      shoppers.linked = own.open(await openLink(deps), payee);
       // The gateway's answer about the shopper comes after the backup.
       const unsent = await own.shopper({ amount: 100_000 }, payee);
       shoppers.unsent = unsent;
@@ -586,6 +606,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       // Events after the backup.
       await own.pass({ minutes: 2 });
       assert.equal((await unsent.state()).status, 'successful');
+      assert.equal((await shoppers.linked.pay(1)).status, 'successful');
       await shoppers.reduced.decide('approve');
       assert.equal((await shoppers.reduced.comeBack()).status, 'successful');
       const less = await askRefund(own, shoppers.reduced, 10_000, payee);
@@ -617,6 +638,15 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.match((await problemOf(again)) ?? '', /reconcile --record/);
     });
     after(() => service?.close());
+
+    /** Opens the payment link, and returns its checkout. */
+    async function openLink(deps: Service['deps']): Promise<string> {
+      const merchant = await findMerchant(deps.database.db, deps.clock, link.merchant_id);
+      assert.ok(merchant);
+      const opened = await openPaymentLink(deps, merchant, link, { email: null, amount: null });
+      assert.ok(opened !== null && typeof opened !== 'string', String(opened));
+      return opened.id;
+    }
 
     /** The second payment of a plan is collected. */
     async function passDueDateOf(shopper: Shopper): Promise<void> {
@@ -662,6 +692,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const blocks = () =>
         rowsOf('select checkout_id from gateway_blocks where cleared_at is null');
       const before = await blocks();
+      const newer = again.open(await openLink(service.deps), payee);
+      assert.notEqual(newer.id, shoppers.linked.id);
       const recorded = async () =>
         (await rowsOf(`select from operator_actions where action = 'gateway record'`)).length;
       const recordedBefore = await recorded();
@@ -683,6 +715,12 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.ok(refusals.length <= 1, 'one of them ends');
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
+      const [{ checkout_id }] = await rowsOf(
+        'select checkout_id from payment_links where id = $1',
+        [link.id],
+      );
+      assert.equal(checkout_id, shoppers.linked.id, 'the link is paid');
+      assert.equal((await newer.state()).status, 'expired');
       const blocked = (await blocks()).filter(
         ({ checkout_id }) => !before.some((one) => one.checkout_id === checkout_id),
       );

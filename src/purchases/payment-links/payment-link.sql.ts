@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -100,6 +100,30 @@ export async function moveLinkCheckout(
     .where('id', '=', id)
     .where('merchant_id', '=', merchant_id)
     .execute();
+}
+
+/**
+ * A restore lost the payment of a checkout, which is recorded now. If the link was opened again
+ * meanwhile, it returns to the paid checkout, and the newer one can no longer be paid.
+ */
+export async function moveLinkPaid(
+  db: Handle,
+  key: Key,
+  checkout_id: string,
+  now: Timestamp,
+): Promise<void> {
+  const link = await lockLink(db, key);
+  if (!link || link.reusable || link.checkout_id === checkout_id) return;
+  await db
+    .updateTable('payment_links')
+    .set({ checkout_id })
+    .where('id', '=', key.id)
+    .where('merchant_id', '=', key.merchant_id)
+    .execute();
+  await sql`
+    update checkouts set expires_at = least(expires_at, ${now})
+    where id = ${link.checkout_id} and merchant_id = ${key.merchant_id}
+      and status = 'received'`.execute(db);
 }
 
 export async function moveLinkCancelled(

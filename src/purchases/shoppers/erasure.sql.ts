@@ -117,23 +117,34 @@ export async function updateErasedCheckout(
 }
 
 /**
- * Erases the payment link of a checkout. A reusable link names no shopper, but its addresses may;
- * they are those of the checkout.
+ * Erases the payment link of a checkout. A link for one order gets the reference and the addresses
+ * of its erased checkout, and is cancelled: the shop could not tell what else it was paid for. If
+ * the link has a newer checkout, another shopper may be paying, and only the customer is erased. A
+ * reusable link names no shopper.
  */
 export async function updateErasedLink(
   db: Handle,
   link: LinkKey,
-  to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url'>,
+  to: Pick<
+    Checkout,
+    'id' | 'status' | 'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url'
+  >,
   now: Timestamp,
 ): Promise<void> {
+  const cancelled_at = to.status === 'successful' ? null : now;
   await sql`
     update payment_links
     set customer = null, client_reference_id = ${to.client_reference_id},
       notify_url = ${to.notify_url},
       success_url = case when success_url is not null then ${to.success_url} end,
-      cancel_url = case when cancel_url is not null then ${to.cancel_url} end
+      cancel_url = case when cancel_url is not null then ${to.cancel_url} end,
+      cancelled_at = coalesce(cancelled_at, ${cancelled_at}::timestamptz)
     where id = ${link.id} and merchant_id = ${link.merchant_id}
-      and not reusable`.execute(db);
+      and not reusable and checkout_id = ${to.id}`.execute(db);
+  await sql`
+    update payment_links set customer = null
+    where id = ${link.id} and merchant_id = ${link.merchant_id}
+      and not reusable and customer is not null`.execute(db);
   await updateErasedLinkMails(db, [link], now);
 }
 
