@@ -15,7 +15,7 @@ import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { recordLostCapture, recordLostCharge } from '#purchases/instalments/record-lost-payment.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
-import { moveLinkPaid } from '#purchases/payment-links/payment-link.sql.ts';
+import { returnToPaid } from '#purchases/payment-links/return-to-paid.ts';
 import { moveToGateway } from '#purchases/payments/move-gateway.ts';
 import {
   findAttemptNumber,
@@ -155,10 +155,7 @@ async function recordLostPayment(
         throw new CannotRecord('it is not a first payment');
       const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at };
       await recordLostFirstPayment(quiet, db, merchant, checkout, { ...held, state: live });
-      if (checkout.payment_link_id !== null) {
-        const link = { merchant_id: merchant.id, id: checkout.payment_link_id };
-        await moveLinkPaid(db, link, checkout_id, timestamp(merchant.now()));
-      }
+      await returnToPaid(db, checkout, timestamp(merchant.now()));
       return live.outcome === 'captured' ? 'purchase' : 'all';
     }
     const [instalment] = instalments;

@@ -229,3 +229,14 @@ export async function findMove(
     .executeTakeFirst();
   return row ?? null;
 }
+
+/** An open checkout can be paid until now, and no longer. */
+export async function moveExpired(
+  db: Handle,
+  { merchant_id, id }: Key,
+  now: Timestamp,
+): Promise<void> {
+  await sql`
+    update checkouts set expires_at = least(expires_at, ${now})
+    where id = ${id} and merchant_id = ${merchant_id} and status = 'received'`.execute(db);
+}

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -102,28 +102,18 @@ export async function moveLinkCheckout(
     .execute();
 }
 
-/**
- * A restore lost the payment of a checkout, which is recorded now. If the link was opened again
- * meanwhile, it returns to the paid checkout, and the newer one can no longer be paid.
- */
-export async function moveLinkPaid(
+/** Returns a link, which the caller has locked, to one of its earlier checkouts. */
+export async function moveLinkBack(
   db: Handle,
-  key: Key,
+  { merchant_id, id }: Key,
   checkout_id: string,
-  now: Timestamp,
 ): Promise<void> {
-  const link = await lockLink(db, key);
-  if (!link || link.reusable || link.checkout_id === checkout_id) return;
   await db
     .updateTable('payment_links')
     .set({ checkout_id })
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
     .execute();
-  await sql`
-    update checkouts set expires_at = least(expires_at, ${now})
-    where id = ${link.checkout_id} and merchant_id = ${key.merchant_id}
-      and status = 'received'`.execute(db);
 }
 
 export async function moveLinkCancelled(
