@@ -106,11 +106,27 @@ export function deleteCustomer(context: Context, id: string): object {
   };
 }
 
-/** A removed card can neither be charged nor stored again. */
-export function deletePaymentMethod({ store }: Context, id: string): object {
+function storedMethod({ store }: Context, id: string): Kept<'payment_method'> {
   const method = store.find('payment_method', id);
   if (method === null || method.object.customer === null) throw missing('Payment method');
+  return method;
+}
+
+export function retrievePaymentMethod(context: Context, id: string): object {
+  const { object } = storedMethod(context, id);
+  return {
+    merchant_id: 'merchant_test',
+    customer_id: String(object.customer),
+    payment_method_id: id,
+    payment_method: 'card',
+    recurring_enabled: true,
+  };
+}
+
+/** A removed card can neither be charged nor stored again. */
+export function deletePaymentMethod(context: Context, id: string): object {
+  const method = storedMethod(context, id);
   method.object.customer = null;
-  store.save('payment_method', method);
+  context.store.save('payment_method', method);
   return { payment_method_id: id, deleted: true };
 }

@@ -6,6 +6,7 @@ import {
   deleteCustomer,
   deletePaymentMethod,
   retrieveCustomer,
+  retrievePaymentMethod,
   updateCustomer,
 } from './customers.ts';
 import { acceptDispute, listDisputes, retrieveDispute, submitEvidence } from './disputes.ts';
@@ -83,6 +84,13 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
     'DELETE',
     /^\/customers\/([^/]+)$/,
     operation(nothing, schemas.deletedCustomer, (context, _, id) => deleteCustomer(context, id)),
+  ],
+  [
+    'GET',
+    /^\/payment_methods\/([^/]+)$/,
+    operation(nothing, schemas.paymentMethod, (context, _, id) =>
+      retrievePaymentMethod(context, id),
+    ),
   ],
   [
     'DELETE',

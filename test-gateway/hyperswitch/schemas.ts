@@ -255,4 +255,12 @@ export const dispute = object({
 
 export const disputeList = Type.Array(dispute);
 
+export const paymentMethod = object({
+  merchant_id: text(),
+  customer_id: nullable(text(64)),
+  payment_method_id: text(),
+  payment_method: oneOf('card'),
+  recurring_enabled: Type.Boolean(),
+});
+
 export const deletedPaymentMethod = object({ payment_method_id: text(), deleted: Type.Boolean() });

@@ -1484,6 +1484,12 @@ describe('what only Hyperswitch’s protocol has', () => {
         answers.push([200, { ...body, status: 'a_new_one' }]);
         await assert.rejects(call(), StatusUnknown);
       }
+      // The code of a missing card is also that of a missing setting of the operator.
+      const missing: [number, unknown] = [404, { error: { code: 'HE_02' } }];
+      answers.push(missing, [200, { payment_method_id: 'pm_1' }]);
+      await assert.rejects(adapter.charge({ ...asked, ...charged }), RequestRefused);
+      answers.push(missing, missing);
+      assert.equal((await adapter.charge({ ...asked, ...charged })).outcome, 'declined');
       // A dispute of an unknown status hides no other dispute, and pauses its plan.
       const disputed = { ...payment, amount: '100', dispute_stage: 'dispute' };
       answers.push([

@@ -173,7 +173,7 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
     });
     return await stateOf(api, merchant, made);
   } catch (error) {
-    if (card !== null) return declinedForGood(error);
+    if (card !== null) return await declinedForGood(api, merchant, card.card_ref, error);
     if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };
     fail(error);
   }
@@ -204,11 +204,33 @@ const withStored = (customer_id: string, card_ref: string) => ({
   mit_category: 'installment',
 });
 
-/** The stored card is gone, or the amount can never be charged. A retry cannot help. */
-function declinedForGood(error: unknown): Extract<Charge, { outcome: 'declined' }> {
-  if (!isCode(error, codes.missing, codes.invalidValue)) fail(error);
+/**
+ * The stored card is gone, or the amount can never be charged. A retry cannot help. The server also
+ * calls the operator's own settings missing, so the card itself is looked up.
+ */
+async function declinedForGood(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  card_ref: string,
+  error: unknown,
+): Promise<Extract<Charge, { outcome: 'declined' }>> {
+  const isGone = isCode(error, codes.missing) && !(await hasCard(api, merchant, card_ref));
+  if (!isGone && !isCode(error, codes.invalidValue)) fail(error);
   const decline = { reason: 'processing_error', may_retry: false } as const;
   return { outcome: 'declined', payment_ref: null, decline };
+}
+
+async function hasCard(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  card_ref: string,
+): Promise<boolean> {
+  try {
+    await api.call('GET', `/payment_methods/${encodeURIComponent(card_ref)}`, { merchant });
+    return true;
+  } catch (error) {
+    return isCode(error, codes.missing, codes.redacted) ? false : fail(error);
+  }
 }
 
 async function charge(
@@ -232,7 +254,7 @@ async function charge(
       },
     });
   } catch (error) {
-    return declinedForGood(error);
+    return await declinedForGood(api, merchant, payment.card_ref, error);
   }
   const state = paymentState(made);
   if (state.outcome === 'captured') {
