@@ -256,7 +256,7 @@ export async function signIn(deps: Deps): Promise<{ cookie: string; person_id: s
       method: 'passkey',
       address: '10.0.0.1',
       user_agent: 'bench',
-      proved: true,
+      isFresh: true,
       passkey_id: null,
     });
   });

@@ -23,8 +23,8 @@ create table merchants (
   -- The SHA-256 of the logo, and its file.
   logo             text check (logo ~ '^[0-9a-f]{64}$'),
   logo_png         bytea check (length(logo_png) <= 100000),
-  -- A refund above this many cents needs two people; "none" if one person is enough for any refund.
-  -- If null, the setting FOUR_EYES_ABOVE applies.
+  -- A refund above this many cents needs two people; `"none"` if one person is enough for any
+  -- refund. If null, the setting FOUR_EYES_ABOVE applies.
   four_eyes_above  jsonb check (four_eyes_above = '"none"' or jsonb_typeof(four_eyes_above) = 'number'),
   -- Whether an integration that acts for it ever asked for events. While it is false, changes do not
   -- look for receivers. It is never reset, because two concurrent changes of integrations could
@@ -85,7 +85,7 @@ create table client_secrets (
   integration_id uuid not null references integrations (id),
   created_at     timestamptz(3) not null,
   expires_at     timestamptz(3),
-  -- A person who may not end the review of refunds created it, and so knows it.
+  -- Whether a person created it who may not end the review of refunds, and so knows it.
   seen_without_lift boolean not null default false
 );
 create index client_secrets_of_integration on client_secrets (integration_id);

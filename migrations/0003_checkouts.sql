@@ -35,7 +35,6 @@ create table checkouts (
   sealed_verify       bytea,
   -- The language that the shopper chose, for the hosted page and for messages.
   language            text check (language = any ('{en,af,zu}')),
-  -- When the shopper's personal data was erased.
   erased_at           timestamptz(3),
   -- The payment link that a shopper opened; null if the merchant created the checkout.
   payment_link_id     uuid,
@@ -117,7 +116,8 @@ create index payment_links_with_customer on payment_links (expires_at)
 create index payment_links_by_email on payment_links (lower(customer ->> 'email'))
   where customer is not null;
 
--- Every move of a checkout out of `received`. A checkout has at most one: nothing ends twice.
+-- Every move of a checkout out of `received`. A checkout has at most one, because it ends only
+-- once.
 create table checkout_moves (
   merchant_id uuid not null,
   checkout_id uuid not null,

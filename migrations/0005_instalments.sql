@@ -10,8 +10,7 @@ create table instalments (
   due_on          date not null,
   status          text not null
                   check (status = any ('{authorised,scheduled,collected,overdue,cancelled}')),
-  -- The amount that refunds took from it before it was collected, so that it is not collected any
-  -- more.
+  -- The amount by which refunds reduced it before it was collected. It is not collected any more.
   reduced         bigint not null default 0 check (reduced >= 0 and reduced <= amount),
   -- The gateway's reference of the hold, or of the payment that collected it.
   payment_ref     text,
@@ -20,7 +19,8 @@ create table instalments (
   declines        integer not null default 0,
   -- Due times are on the merchant's clock.
   due_at          timestamptz(3),
-  -- Set while a refund of the checkout is in progress: then nothing of it is collected.
+  -- Set while a refund of the checkout is in progress. Until it has ended, nothing of the checkout
+  -- is collected.
   paused          boolean not null default false,
   -- The attempt of a shopper that is paying this payment. The payment is `paused` until it has
   -- ended.
@@ -65,7 +65,7 @@ create table collections (
   -- The card that the request was opened with. A request in flight keeps it if the card is replaced.
   card_ref             text,
   customer_ref         text,
-  -- The same for the same card number, however often it is entered.
+  -- Entering the same card number again gives the same key.
   card_key             text,
   payment_ref          text,
   decline_reason       text,
@@ -74,7 +74,8 @@ create table collections (
   network_decline_code text,
   -- How long the card network asked to wait before a retry.
   wait_hours           integer check (wait_hours > 0),
-  -- The card network's ids of a charge. The others are those of the attempt.
+  -- The card network's ids of a charge. A hold and a shopper's payment have theirs at their
+  -- attempt.
   scheme               jsonb,
   created_at           timestamptz(3) not null,
   -- When the gateway was last asked, on the real clock: a recent request may still be in flight.
@@ -141,7 +142,7 @@ create index replaced_cards_due_of_merchant on replaced_cards (merchant_id, due_
 create table gateway_blocks (
   merchant_id uuid not null,
   checkout_id uuid not null,
-  -- The gateway's own ID.
+  -- The gateway's id of the record that blocks the checkout.
   reference   text not null,
   alert_id    uuid not null,
   created_at  timestamptz(3) not null,

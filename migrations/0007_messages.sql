@@ -3,7 +3,7 @@
 create table messages (
   merchant_id  uuid not null,
   id           uuid not null,
-  -- The mail of a payment link has the link instead.
+  -- Null for the mail of a payment link, which has `payment_link_id`.
   checkout_id  uuid,
   kind         text not null check (kind = any ('{
                  receipt, charge_soon, charged, declined, card_expires, card_replaced, refunded,

@@ -19,7 +19,8 @@ create table refund_requests (
   completed_at           timestamptz(3),
   -- Why it failed, for the operator.
   reason                 text,
-  -- The amount that a failed request refunded and that could not be put back. It counts as refunded.
+  -- The amount that a failed request refunded and that could not be taken back. It counts as
+  -- refunded.
   kept                   bigint not null default 0 check (kept >= 0 and kept <= amount),
   due_at                 timestamptz(3),
   attempts                  integer not null default 0,
@@ -77,7 +78,7 @@ create table refund_parts (
   kind        text not null check (kind = any ('{cancel,hold,card}')),
   status      text not null check (status = any ('{open,done,failed,put_back}')),
   amount      bigint not null check (amount > 0),
-  -- The payment's status before the refund, in case it is put back.
+  -- The payment's status before the refund, in case the refund is undone.
   from_status text not null,
   -- For the card: the payment that brought the money, the number of the key of the refund request,
   -- and the gateway's reference of the refund.

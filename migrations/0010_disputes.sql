@@ -1,9 +1,9 @@
--- Disputes: payments that cardholders take back through their banks.
+-- Disputes: payments that cardholders reverse through their banks.
 
 create table disputes (
   merchant_id         uuid not null,
   id                  uuid not null,
-  -- The gateway's own ID.
+  -- The gateway's id of the dispute.
   dispute_ref         text not null,
   gateway             text not null default 'main',
   checkout_id         uuid not null,
@@ -18,8 +18,7 @@ create table disputes (
                         ('inquiry', 'needs_response', 'under_review', 'won', 'lost', 'closed')),
   created_at          timestamptz(3) not null,
   due_by              timestamptz(3),
-  -- The amount that the gateway withdrew and did not reinstate, and its fee, as far as they are
-  -- posted.
+  -- The amount that the gateway withdrew and did not reinstate, and its fee, if they are posted.
   withdrawn           bigint not null check (withdrawn >= 0),
   fee                 bigint not null check (fee >= 0),
   -- How many answers of the gateway were recorded. Only an answer to a request that was made since
@@ -93,7 +92,7 @@ create table dispute_files (
   added_at    timestamptz(3) not null,
   -- When it was removed or replaced. It stays while it is staged.
   removed_at  timestamptz(3),
-  -- The gateway's own ID, once it was uploaded.
+  -- The gateway's id of the file, once it was uploaded.
   file_ref    text,
   primary key (id, merchant_id),
   foreign key (dispute_id, merchant_id) references disputes (id, merchant_id)

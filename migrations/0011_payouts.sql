@@ -36,8 +36,8 @@ create table payouts (
   return_noted_by text,
   -- The number of the account that it was approved for and is exported to.
   bank_account   integer,
-  -- After a restore, the bank may have paid a payout whose export this database has lost. The time
-  -- since which an operator must compare it with the bank.
+  -- After a restore, the bank may have paid a payout whose export this database has lost. Then this
+  -- is the time since which an operator must compare the payout with the bank.
   compare_since  timestamptz(3),
   primary key (id, merchant_id),
   unique (merchant_id, number),
@@ -179,7 +179,7 @@ create index monthly_statements_of_month on monthly_statements (month, created_a
 -- written in the transaction of the payment or the statement.
 create table statement_mails (
   merchant_id  uuid not null,
-  -- It is also the Message-ID of every attempt to send it.
+  -- The id is also the Message-ID of every attempt to send the mail.
   id           uuid not null,
   -- Exactly one of these two is set.
   payout_id    uuid,

@@ -1,6 +1,6 @@
 -- The record: operators' actions, alerts and notes, and the books.
 
--- Every action of an operator, with a number and a hash over it and the action before it.
+-- Every action of an operator, with a number, and a hash over the action and the hash before it.
 -- Append-only.
 create table operator_actions (
   id         uuid primary key,
@@ -20,8 +20,8 @@ create table operator_actions (
   roles      text[],
   address    text,
   session_id uuid,
-  -- The merchant that the person or the key acted for, if they are its own. Its administrators read the
-  -- action. The service's staff acts for none.
+  -- The merchant that the person or the key acted for, if they are its own. Its administrators read
+  -- the action. Null for the service's staff.
   merchant_id uuid
 );
 create unique index operator_actions_by_number on operator_actions (number);
@@ -52,7 +52,7 @@ create table action_texts (
 -- Finds the searches for one shopper, whichever list was searched.
 create index action_texts_by_text on action_texts using hash (lower(text)) where text is not null;
 
--- The end of the chain. It begins with the digest of nothing.
+-- The end of the chain. It begins with the digest of an empty text.
 create table operator_chain (
   id     boolean primary key check (id),
   number bigint not null,
@@ -73,7 +73,7 @@ create table published_ends (
 create table alerts (
   id               uuid primary key,
   at               timestamptz(3) not null,
-  -- The same moment on the merchant's clock, which may be ahead in a sandbox.
+  -- The time when it was raised, on the merchant's clock, which may be ahead in a sandbox.
   merchant_at      timestamptz(3),
   kind             text not null,
   integration_id   uuid references integrations (id),
@@ -81,7 +81,8 @@ create table alerts (
   -- The row that it is about, so that readers need not parse its text.
   subject_id       uuid,
   detail           text not null,
-  -- The detail quotes a shopper or a mail server: it is neither logged nor posted.
+  -- Whether the detail quotes a shopper or a mail server. Such a detail is neither logged nor
+  -- posted.
   is_private       boolean not null default false,
   posted_at        timestamptz(3),
   attempts            integer not null default 0,

@@ -28,14 +28,14 @@ create table gateway_heartbeat (
   only_row       boolean primary key default true check (only_row),
   -- This database's name at the gateways. Null until the service has started once.
   id             uuid,
-  -- From this time on no money moves, until an operator has reconciled every gateway.
+  -- Since this time no money moves. It moves again once an operator has reconciled every gateway.
   stopped_at     timestamptz(3),
   stopped_reason text,
   -- The time at which changes were lost. No one can sign in until an operator has confirmed people
   -- and credentials.
   access_stopped_at timestamptz(3),
-  -- The server on which sessions, links and tokens open, and since when. On another server the
-  -- database may be a backup. Null in a new database.
+  -- The server on which sessions, links and tokens are accepted, and since when. On another server
+  -- the database may be a backup. Null in a new database.
   access_server  text,
   access_at      timestamptz(3),
   check ((access_server is null) = (access_at is null)),
@@ -47,8 +47,8 @@ insert into gateway_heartbeat (only_row) values (true);
 -- payments may be at a gateway whose settings are gone.
 create table gateway_heartbeats (
   gateway      text primary key,
-  -- It is raised here first and then at the gateway. If the gateway's is higher, this database was
-  -- restored.
+  -- The heartbeat is raised here first and then at the gateway. If the gateway's is higher, this
+  -- database was restored.
   heartbeat    bigint not null default 0,
   heartbeat_at timestamptz(3),
   -- The server that wrote the last heartbeat: its system identifier, timeline and database.

@@ -16,11 +16,11 @@ create table people (
   created_at   timestamptz(3) not null,
   -- When they could first sign in, with a passkey or an account at the issuer. Never cleared.
   registered_at timestamptz(3),
-  -- When their access was given or last grew. Where two people are needed, they count only some time
-  -- after that.
+  -- When their access was given or last grew. They can be the second approver only some time after
+  -- that.
   access_since timestamptz(3) not null,
-  -- The time since which they have had access from a merchant's administrator, or by a link that the
-  -- administrator who released it saw, and who that was. Where two people are needed, they count only
+  -- The time since which they have had access from a merchant's administrator, or by a link that
+  -- the administrator who released it saw, and who that was. They can be the second approver only
   -- once another administrator of all merchants has confirmed them.
   unconfirmed_since timestamptz(3),
   unconfirmed_by uuid,
@@ -57,7 +57,8 @@ create table person_links (
   -- The operator who created it. Another one releases it where a second person must agree.
   made_by           text not null,
   made_by_person_id uuid,
-  -- Whether the service's staff made it. Such a link replaces the ways in of all accesses of the person.
+  -- Whether the service's staff made it. Such a link replaces the sign-in methods of all accesses
+  -- of the person.
   by_staff          boolean not null,
   -- The name, roles and merchants that the person gets when a second person releases it.
   access     jsonb,
@@ -91,7 +92,7 @@ create table person_mails (
   attempts     integer not null default 0,
   -- The last answer of the mail server.
   response     text,
-  -- The merchant's event that it tells of. A person gets one mail about it.
+  -- The merchant's event that the mail is about. A person gets one mail about it.
   event        text,
   check ((status = 'pending') = (due_at is not null)),
   check ((status = 'pending') = (settled_at is null)),
@@ -142,9 +143,9 @@ create table console_sessions (
   seen_at    timestamptz(3) not null,
   -- When it ends at the latest. An idle session ends earlier.
   expires_at timestamptz(3) not null,
-  -- When the person last proved their presence.
+  -- When the person last re-authenticated.
   proof_at   timestamptz(3),
-  -- The passkey of the last sign-in or proof.
+  -- The passkey of the last sign-in or re-authentication.
   passkey_id uuid,
   ended_at   timestamptz(3)
 );
@@ -156,7 +157,7 @@ create index console_sessions_by_end on console_sessions (expires_at);
 create table console_challenges (
   challenge_hash bytea primary key check (length(challenge_hash) = 32),
   purpose        text not null check (purpose in ('register', 'sign_in', 'proof', 'oidc')),
-  -- The person that a registration is for, and the session that a proof is for.
+  -- The person that a registration is for, and the session that a re-authentication is for.
   person_id      uuid references people (id),
   session_id     uuid references console_sessions (id),
   -- The data that the OIDC issuer's answer is checked against, sealed.
@@ -241,8 +242,8 @@ create table merchant_overdue (
   primary key (merchant_id)
 );
 
--- Many actions of a person in one. Due work continues it after the person has left, and after a
--- restart.
+-- Many actions of a person in one. Due work continues it after the person has signed out, and after
+-- a restart.
 create table bulk_actions (
   id           uuid primary key,
   kind         text not null,

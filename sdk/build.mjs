@@ -80,7 +80,7 @@ function header(name, size) {
 /** @returns {string | null} what went wrong */
 function build() {
   // The build goes to another folder that is then renamed, so that a starting process never reads
-  // half of it.
+  // an incomplete build.
   const building = `${dist}.${process.pid}`;
   const stamp = sourcesStamp();
   const compiler = path.join(sdk, '../node_modules/typescript/bin/tsc');

@@ -50,7 +50,7 @@ export function writeTypes(merchants: Description, intermediaries: Description):
   parts.push(
     writeEndpoints(
       'IntermediaryEndpoints',
-      'The same for an intermediary.',
+      'The request and the answer of each endpoint for an intermediary.',
       intermediaries,
       others,
     ),

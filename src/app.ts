@@ -42,14 +42,17 @@ export type AppDeps = CheckoutDeps &
     metrics: Metrics;
     /** Null if no collector of traces is set. */
     tracer: Tracer | null;
-    /** The process is about to stop. It still serves, but asks clients to open new connections. */
+    /**
+     * Whether the process is about to stop. It still serves, but asks clients to open new
+     * connections.
+     */
     draining: boolean;
     /** Why the time cannot be trusted, or null. */
     clockProblem(): string | null;
     money: AccessDeps['money'] & { stopReason(): Promise<string | null> };
   };
 
-/** The web side of the service. It registers every slice by name. */
+/** The web side of the service. Registers the routes of every slice. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const app = createServer(deps);
 
@@ -61,7 +64,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   if (deps.tracer) traceRequests(app, deps.tracer);
   addHooks(app, deps);
 
-  // Unknown Expect headers are ignored instead of refusing the request.
+  // An unknown Expect header is ignored. Node would refuse the request.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
 
   const described = collectRoutes(app);

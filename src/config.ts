@@ -21,7 +21,7 @@ import { readPage } from './config/page.ts';
 import { openReader, type Reader } from './config/reader.ts';
 import { readStorage } from './config/storage.ts';
 
-/** The work of a process: it answers requests, does due work, or both. */
+/** The work of a process: it serves requests, does due work, or both. */
 export const roles = ['web', 'worker', 'all'] as const;
 export type Role = (typeof roles)[number];
 
@@ -54,7 +54,7 @@ export type Config = {
   sealingCipher: SealingCipher;
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
-  /** With these the service listens on addresses of a network. Null for plain http. */
+  /** The certificate and the key with which the service listens. Null for plain http. */
   tls: TlsSettings | null;
   /** The proxies whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string[];
@@ -65,7 +65,7 @@ export type Config = {
   retentionDays: number | null;
   /** Refunds above this many cents need two people. Null if one person is enough for any refund. */
   fourEyesAbove: number | null;
-  /** How long a person must have had the same passkey before they count as one of two people. */
+  /** How long a person must have had the same passkey before they can be the second approver. */
   secondPersonHours: number;
   /**
    * How many whole business days lie between the confirmation of a bank account and a payout to it.
@@ -78,7 +78,7 @@ export type Config = {
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
-  /** How long a request waits for a database that is away, from its arrival. */
+  /** How long a request waits for a database that does not answer, from its arrival. */
   requestDeadlineSeconds: number;
   /** How long a process that stops still serves, so that load balancers notice. */
   drainSeconds: number;

@@ -247,7 +247,7 @@ export async function startProcess(
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
-  // This notices a restore before the first payment and the first person.
+  // Notices a restore before the first payment and the first sign-in.
   for (const asked of [deps.money.problem(), deps.money.accessProblem()]) asked.catch(() => {});
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),
@@ -273,7 +273,8 @@ export async function startProcess(
         for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });
-      // This does not wait for a statement that waits for a lock, or for a database that is away.
+      // This does not wait for a statement that waits for a lock, or for a database that does not
+      // answer.
       await Promise.all([Promise.race([closed, cut]), idle && within(deps.clock, 2_500, idle)]);
       ended.abort();
       await within(

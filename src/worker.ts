@@ -78,7 +78,7 @@ import {
   findMerchantExpired,
 } from '#purchases/shoppers/erase-expired.ts';
 import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
-import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
+import { deleteEndedPlanAccess } from '#purchases/shoppers/plan-access.sql.ts';
 import { dueCustomers, dueErasures, dueRetentionDates } from '#purchases/shoppers/retention.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
 import { publishEnd } from '#record/alerts/publish-end.ts';
@@ -101,7 +101,7 @@ type Work = {
   pauseSeconds: number;
   /** How long it pauses between two runs that did something. Most work continues at once. */
   betweenSeconds?: number;
-  /** A run that did so much continues at once, because more is probably due. */
+  /** A run that did this much is repeated at once, because more is probably due. */
   fullRun?: number;
   /**
    * If set, it runs only if one of these rows is due. One statement checks all such rows twice a
@@ -129,7 +129,10 @@ export type MerchantWork = {
 
 const deleteBatchSize = 1_000;
 
-/** Returns 0 after a batch that is not full, because nothing is left to delete. */
+/**
+ * Runs work that deletes in batches. Returns 0 after a batch that is not full, because nothing is
+ * left to delete.
+ */
 async function fullBatches(run: () => Promise<number>): Promise<number> {
   return (await run()) === deleteBatchSize ? deleteBatchSize : 0;
 }
@@ -269,14 +272,14 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     awaits: { shared: 'alerts' },
     run: postAlerts,
   },
-  { name: 'mail about exports', pauseSeconds: 300, run: mailDueExports },
+  { name: 'mail due exports', pauseSeconds: 300, run: mailDueExports },
   { name: 'close alerts whose cause has ended', pauseSeconds: 15, run: closeEndedAlerts },
   { name: "post the end of the operators' actions", pauseSeconds: 300, run: publishEnd },
   { name: 'add up the charts', pauseSeconds: 30, run: (deps) => rollUp(deps) },
   { name: 'add up what is overdue', pauseSeconds: 60, run: rollUpOverdue },
   { name: 'write statistics of receivers', pauseSeconds: 5, run: writeDestinationStatistics },
   {
-    name: 'go on with bulk actions',
+    name: 'continue bulk actions',
     pauseSeconds: 0.5,
     awaits: { shared: 'bulk_actions' },
     run: runBulkActions,
@@ -315,7 +318,9 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 60,
     // This uses the real clock, because a sandbox merchant's clock is never behind it.
     run: ({ database, clock }) =>
-      fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
+      fullBatches(() =>
+        deleteEndedPlanAccess(database.db, timestamp(clock.now()), deleteBatchSize),
+      ),
   },
   {
     name: 'send mail to people',
@@ -323,7 +328,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     awaits: { shared: 'person_mails' },
     run: sendPersonMails,
   },
-  { name: 'mail about keys that end', pauseSeconds: 300, run: mailEndingKeys },
+  { name: 'mail about expiring keys', pauseSeconds: 300, run: mailEndingKeys },
   { name: 'delete console sessions', pauseSeconds: 60, run: forgetIdentities },
   {
     name: 'delete v1 tokens',
@@ -371,7 +376,7 @@ async function lookForDue(
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const waiting = new Map<string, AbortController>();
-  /** How much it did. After something there may be more to do at once. */
+  /** Returns how much the run did. If it did something, there may be more to do at once. */
   const runOnce = async (work: Work) =>
     work.movesMoney && (await deps.money.stopReason()) !== null
       ? 0

@@ -329,7 +329,7 @@ export type RefundEvent = {
   data: RefundRequest;
 };
 
-/** A payment that the cardholder takes back through the bank. */
+/** A payment that the cardholder reverses through the bank. */
 export type Dispute = {
   /** Dispute ID. */
   id: string;
@@ -510,7 +510,7 @@ export type Endpoints = {
   };
 };
 
-/** The same for an intermediary. */
+/** The request and the answer of each endpoint for an intermediary. */
 export type IntermediaryEndpoints = {
   'GET /api/merchants/{merchant_id}/config': {
     body: null;

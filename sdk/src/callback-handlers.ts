@@ -15,7 +15,7 @@ import {
   verify,
 } from './verify-callback.ts';
 
-// Frameworks are typed by their shape, so that the SDK does not depend on any of them.
+// The SDK declares the frameworks' types itself, so that it does not depend on any of them.
 
 export type CallbackHandlerOptions = VerifyOptions & {
   signingKey: SigningKeys;

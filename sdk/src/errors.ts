@@ -42,7 +42,7 @@ export class TrancheError extends Error {
   }
 }
 
-/** 400: malformed, or the signature does not match; `detail` says which mistake it was. */
+/** 400: malformed, or the signature does not match. `detail` says which. */
 export class BadRequestError extends TrancheError {}
 
 /** 401: the client secret is missing, wrong, revoked, or belongs to the other environment. */
@@ -64,7 +64,7 @@ export class RateLimitedError extends TrancheError {}
  */
 export class ServerError extends TrancheError {}
 
-/** No answer came: `code` is `connection_failed` or `timeout`. */
+/** No answer came. `code` is `connection_failed` or `timeout`. */
 export class ConnectionError extends TrancheError {}
 
 const classes: Record<number, typeof TrancheError> = {

@@ -146,7 +146,7 @@ async function sendOnce(
     response = await fetch(url, { ...init, signal: attempt.signal });
     text = await response.text();
   } catch (error) {
-    // The arguments of fetch were checked before, so this must be a connection failure.
+    // Any other bad argument was refused earlier, so this is a failed connection.
     const isLate = attempt.signal.aborted;
     throw new ConnectionError({
       status: null,

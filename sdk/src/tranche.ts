@@ -16,7 +16,7 @@ import { type CallOptions, createSend, type Send, type TrancheOptions } from './
 export type CreateOptions = CallOptions & {
   /**
    * 1 to 255 printable ASCII characters. For 24 hours the same key with the same content creates
-   * nothing new and returns the first answer. Without one, the SDK generates a key for each call. If
+   * nothing new and returns the first answer. Without it, the SDK generates a key for each call. If
    * your program may crash and retry, choose a key for each attempt (`order-1001/1`) and store it
    * before the call. After a 422, or when the page has expired, the next attempt needs a new key.
    */
@@ -37,7 +37,7 @@ export type PayoutOptions = CallOptions & {
 
 export type CheckoutFields = CheckoutCreateRequest['checkout'];
 
-/** Everything that can be done for one merchant. */
+/** All calls for one merchant. */
 export type MerchantClient = {
   readonly checkouts: {
     /** Store the id with your order, and send the shopper to `payment_url`. */
@@ -58,7 +58,7 @@ export type MerchantClient = {
     list(options?: ListOptions): AsyncGenerator<RefundRequest, void, undefined>;
   };
   readonly payouts: {
-    /** A payout with one page of its lines: 1,000 of them, or what `itemsPerPage` says. */
+    /** A payout with one page of its lines: `itemsPerPage` of them, or 1,000 by default. */
     get(id: string, options?: PayoutOptions): Promise<PayoutWithLines>;
     /** All payouts, newest first, without their lines. */
     list(options?: ListOptions): AsyncGenerator<Payout, void, undefined>;

@@ -33,13 +33,14 @@ export class CallbackError extends Error {
 export type VerifyOptions = {
   /**
    * How far `webhook-timestamp` may be from this server's clock, in seconds; default 300. `null`
-   * switches off the checks of timestamps and replays.
+   * disables the checks of timestamps and replays.
    */
   toleranceSeconds?: number | null | undefined;
   /**
-   * Refuses callbacks without `webhook-timestamp`; default true, unless `toleranceSeconds` is null.
-   * The service sends it with every callback, and an attacker who replays an old one would drop it.
-   * Set it to false only if a proxy in front of your server drops the header.
+   * Whether callbacks without `webhook-timestamp` are refused; default true, unless
+   * `toleranceSeconds` is null. The service sends it with every callback, and an attacker who
+   * replays an old one would drop it. Set it to false only if a proxy in front of your server drops
+   * the header.
    */
   requireTimestamp?: boolean | undefined;
   /**
@@ -73,8 +74,10 @@ export async function verifyCallback(
 export type Event = RefundEvent | DisputeEvent | PayoutEvent;
 
 /**
- * The same for an event, `refund.updated`, `dispute.updated` or `payout.updated`. Deduplicate on its
- * `id`, and ignore one whose `sequence` is below one that you have seen for the same `data.id`.
+ * Returns the event (`refund.updated`, `dispute.updated` or `payout.updated`) if it is genuine,
+ * fresh and new. Otherwise throws a `CallbackError`: answer that with a 400 and do nothing else.
+ * Deduplicate on its `id`, and ignore an event whose `sequence` is below one that you have seen for
+ * the same `data.id`.
  */
 export async function verifyEvent(
   rawBody: RawBody,
@@ -190,7 +193,7 @@ export function checkTolerance(value: unknown): number | null {
 export function alreadyParsed(): CallbackError {
   return new CallbackError(
     'body_already_parsed',
-    'The body was parsed before its signature could be verified, and a parsed body cannot be verified: the signature is over the raw bytes. Register the callback route before express.json() or any other body parser, or hand over the bytes.',
+    'The body was parsed before its signature could be verified, and a parsed body cannot be verified: the signature is over the raw bytes. Register the callback route before express.json() or any other body parser, or pass the raw bytes.',
   );
 }
 

@@ -59,7 +59,7 @@ chain that was rewritten as a whole looks right.
   },
 });
 
-/** An end of the chain that was noted outside of the database. */
+/** An end of the chain that an operator wrote down outside of the database. */
 export function readAnchor(text: string): Anchor {
   const [, number, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (number === undefined)

@@ -138,13 +138,18 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     fees: "post the fees of an acquirer's settlement report",
     release: 'release a checkout that a difference blocks',
   }),
-  group('disputes', 'payments that cardholders take back', () => import('./disputes.ts'), {
-    list: 'payments that cardholders dispute',
-    show: 'one dispute',
-    evidence: 'the evidence pack: stage it, submit it',
-    accept: 'give up a dispute',
-    rest: 'decide about the plan after a lost dispute',
-  }),
+  group(
+    'disputes',
+    'disputed payments: evidence, outcome, the plan',
+    () => import('./disputes.ts'),
+    {
+      list: 'payments that cardholders dispute',
+      show: 'one dispute',
+      evidence: 'the evidence pack: stage it, submit it',
+      accept: 'accept a dispute as lost',
+      rest: 'decide about the plan after a lost dispute',
+    },
+  ),
   group(
     'payouts',
     'what merchants are paid: approve, export, statements',
@@ -153,10 +158,10 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       list: 'payouts to merchants',
       show: 'one payout with its lines',
       approve: 'approve a payout (it takes two operators)',
-      confirm: 'note that the bank has not paid a payout',
+      confirm: 'record that the bank has not paid a payout',
       export: 'approved payouts, as a file for the bank',
-      paid: 'note that the bank has paid a payout',
-      returned: 'note that the bank returned a payout',
+      paid: 'record that the bank has paid a payout',
+      returned: 'record that the bank returned a payout',
       statement: 'a statement as CSV, JSON or a page to print',
     },
   ),
@@ -167,11 +172,11 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     {
       list: 'statements, the newest first',
       show: 'one statement, also as a PDF or a CSV file',
-      correct: 'issue one again, with names as they are now',
+      correct: 'issue a statement again, with the current names',
     },
   ),
-  group('money', 'what moved, by merchant', () => import('./money-day.ts'), {
-    day: 'what moved on one day, by merchant',
+  group('money', 'money that moved, by merchant', () => import('./money-day.ts'), {
+    day: 'money that moved on one day, by merchant',
   }),
   {
     name: 'prove',
@@ -185,15 +190,10 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     preview: 'translate a v1 request to v2',
     usage: 'v1 traffic per integration',
   }),
-  group(
-    'shoppers',
-    'export and erase what is held about a shopper',
-    () => import('./shoppers.ts'),
-    {
-      export: 'everything that is held about a shopper, as JSON',
-      erase: 'erase what is held about a shopper',
-    },
-  ),
+  group('shoppers', 'export and erase the data of a shopper', () => import('./shoppers.ts'), {
+    export: 'all data of a shopper, as JSON',
+    erase: 'erase the personal data of a shopper',
+  }),
   group('callbacks', 'notifications of outcomes to merchants', () => import('./callbacks.ts'), {
     list: 'callbacks, the newest first',
     show: 'one callback with all its attempts',
@@ -210,12 +210,12 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     list: 'the people who may use the console',
     revoke: "revoke a person's access to the console",
     confirm: 'confirm a person, or access after a restore',
-    'alert-mails': 'which events a merchant’s person gets by mail',
+    'alert-mails': 'which events a merchant’s people get by mail',
   }),
   group('console', "the operators' console", () => import('./operators.ts'), {
     'sign-in': 'a one-time link into the console of a sandbox',
   }),
-  group('bulk-actions', 'actions of people on many rows', () => import('./bulk-actions.ts'), {
+  group('bulk-actions', 'actions on many rows', () => import('./bulk-actions.ts'), {
     stop: 'stop an action on many rows',
   }),
   group('audit', 'who changed what', () => import('./audit.ts'), {

@@ -21,7 +21,6 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   random: Random;
   json: boolean;
   terminal: Terminal;
-  /** Reads standard input to its end. */
   readInput(): Promise<Buffer>;
   /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
   print(answer: object, human: () => string): void;
@@ -61,7 +60,6 @@ export function required(value: string | undefined, option: string): string {
   return value;
 }
 
-/** Checks an option that takes one of a few words. */
 export function oneOf<T extends string>(value: string, choices: readonly T[], option: string): T {
   if (!choices.includes(value as T)) {
     throw new UsageError(`--${option} is "${value}" and must be ${choices.join(' or ')}.`);
@@ -69,7 +67,6 @@ export function oneOf<T extends string>(value: string, choices: readonly T[], op
   return value as T;
 }
 
-/** Checks an option that is an ID. */
 export function mustBeId(text: string, option: string): string {
   if (!isUuid(text)) throw new UsageError(`--${option} is "${text}" and must be an ID.`);
   return text.toLowerCase();

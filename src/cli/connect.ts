@@ -50,7 +50,7 @@ export async function withDatabase<T>(
   let followed: DatabaseClock | null = null;
   try {
     await checkConnection(database, config);
-    // If a test passes its own clock, the time comes from it.
+    // A test passes its own clock, which must not be replaced.
     if (context.clock === systemClock) {
       followed = await followDatabaseClock({ database, log }, systemClock);
     }

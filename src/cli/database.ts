@@ -21,7 +21,7 @@ const silent = pino({ level: 'silent' });
 const migrateCommand = command({
   name: 'database migrate',
   help: `Applies the missing migrations, each as a whole. The service does the same when it starts. A
-migration that finds its table in use steps aside every two seconds and tries again. A database
+migration that waits two seconds for a table lets other statements pass, and retries. A database
 belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
   DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,

@@ -142,7 +142,7 @@ another operator staged it anew.
     if (stage || submit) {
       const dispute = await withGateway(context, async (deps) => {
         if (stage) return await runAction(deps, disputeActions.stage, { params: { id } });
-        // At the console the hash is not optional.
+        // The console requires the hash.
         await submitEvidence(deps, deps.operator, id, hash);
         return await mustSeeDispute(viewerOf(deps), id);
       });

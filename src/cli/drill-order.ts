@@ -33,7 +33,7 @@ export type Drill = {
 
 type Order = Pick<Drill, 'checkout' | 'integration' | 'keys' | 'isKnownOrder'>;
 
-/** The order that the drill pays: an unpaid one of the shop, or one that the drill creates. */
+/** The order that the drill pays: an unpaid order of the shop, or one that the drill creates. */
 export async function findOrder(
   deps: Deps,
   merchant: Merchant,
@@ -81,7 +81,7 @@ function explainUnusable(reference: string, notify_url: string, checkout: Checko
   }
   return checkout.status === 'received'
     ? `The payment page of ${reference} has expired. Name an unpaid order.`
-    : `${reference} has already ended (${checkout.status}), so a receiver takes every callback for a repeated one. Name an unpaid order.`;
+    : `${reference} has already ended (${checkout.status}), so a receiver treats every callback as a repeated one. Name an unpaid order.`;
 }
 
 async function findKeys(deps: Deps, integration: Integration): Promise<SigningKey[]> {

@@ -19,8 +19,8 @@ found by its shopper only while it is one of the newest 1,000, and not by its am
 UTC.
 
 It prints at most --limit rows (50): first what matches as a whole, then what begins with the text,
-the newest first. Of more references that begin alike it knows those of the newest 200 checkouts
-and the last ones in the order of references. --merchant or a more precise text narrows the search.
+the newest first. If more references begin with the text, it finds those of the newest 200 checkouts
+and the last ones in alphabetical order. --merchant or a more precise text narrows the search.
 
   tranche find thandi@example.com`,
   positionals: ['TEXT'],

@@ -15,7 +15,7 @@ const commands = catalogue.flatMap((entry) => ('commands' in entry ? entry.comma
 export type Io = {
   stdout: Output;
   stderr: Output;
-  /** It is read only by commands that take `-` as a file. */
+  /** Only commands that take `-` as a file read it. */
   stdin?: AsyncIterable<Buffer | string>;
   env: NodeJS.ProcessEnv;
   clock?: Clock;

@@ -33,7 +33,7 @@ only its last four digits are shown. Payouts without an account are not exported
 
 The merchant's own administrator can propose the account in the console. While a
 proposal waits, another one needs --replaces with its number. The merchant's
-administrators get a mail about every step.
+administrators get an e-mail about every step.
 
 --statements-to sets the address that gets the statement of each payout by mail.
 Without options it shows what is set.
@@ -63,7 +63,7 @@ Without options it shows what is set.
     }
     if (proposes) {
       const wanted = readOptions(ProposeAccount.properties, values, {});
-      // The alert is a row; the command itself prints what happened.
+      // No alert is posted from here: the command itself prints what happened.
       await withSealing(context, (connection) =>
         proposeAccount(connection, connection.operator, id, wanted),
       );

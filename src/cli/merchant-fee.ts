@@ -57,7 +57,7 @@ function describe(
   list: Omit<TermsRow, 'created_at'>[],
 ): string {
   if (list.length === 0) {
-    return fill('The merchant has no terms: it is not paid out by this service.');
+    return fill('The merchant has no terms, so this service makes no payouts to it.');
   }
   return table(
     terminal,

@@ -143,7 +143,7 @@ const rules = command({
 
 ${rulesHelp}
 
-${preselectHelp} \`--preselect none\` takes the choice back.
+${preselectHelp} \`--preselect none\` removes the choice.
 
 ${fourEyesHelp} With \`default\` the setting applies again.
 

@@ -19,7 +19,7 @@ import {
   identityOf,
   listAccesses,
   listPeople,
-  listWithWayIn,
+  listWithSignInMethod,
   type Person,
 } from '#operating/people/person.sql.ts';
 import { listInvitations } from '#operating/people/person-link.sql.ts';
@@ -132,7 +132,7 @@ const release = command({
 Ask the person first, in a way that you trust. Without --role it shows who made the invitation and
 what it gives. With the same roles and merchants it releases it: the person's passkeys and sessions
 end, and they get a new link by mail. Without mail the link is printed. The operator who invited
-cannot release. The audit, an alert and a mail to the person show it, as at the console.
+cannot release. The audit, an alert and an e-mail to the person show it, as at the console.
 
   TRANCHE_OPERATOR=sipho \\
     tranche operators release nomsa@example.com --role support --role refunds`,
@@ -180,7 +180,6 @@ async function findHeld(connection: Connection, email: string) {
   return { id: person.id, email: person.email, made_by, roles, merchant_ids, expires_at };
 }
 
-/** The accesses of the person with this address, the first one first. */
 async function mustFindAccesses(connection: Connection, address: string): Promise<Person[]> {
   const email = checkEmail(address);
   const accesses = await reading(connection, async (db) => {
@@ -209,7 +208,7 @@ const confirm = command({
   usage: ['EMAIL [--role ROLE [--role ROLE …] --merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
   help: `With EMAIL it shows a person whose access a merchant's administrator gave or widened, or whose
 link the administrator saw who released it without mail. With the same roles and merchants it confirms
-them: they count where two people are needed. Confirm only a person that you know, not a second
+them: they can be the second approver. Confirm only a person that you know, not a second
 identity of that administrator.
 
 Without EMAIL it is for the time after a restore, and for a start at which the gateway does not say
@@ -273,7 +272,7 @@ const showConfirmed = (terminal: Terminal, person: Person): string =>
     ['Roles', person.roles.join(', ')],
     ['Merchants', merchantsOf(person)],
     [
-      'Counts as one of two',
+      'Can be second approver',
       person.unconfirmed_since === null
         ? 'yes'
         : `no, not confirmed since ${showTime(person.unconfirmed_since)}`,
@@ -286,7 +285,7 @@ const showConfirmed = (terminal: Terminal, person: Person): string =>
 async function readAccess({ database, clock }: Connection) {
   return await reading({ database, clock }, async (db) => {
     const people = await listPeople(db, null, peopleMax);
-    const ready = await listWithWayIn(db, people.map(identityOf));
+    const ready = await listWithSignInMethod(db, people.map(identityOf));
     const integrations = await listIntegrations(db);
     return {
       waits_since: await findAccessWait(db),

@@ -181,7 +181,7 @@ const changed = {
 const approve = actionCommand(payoutActions.approve, {
   name: 'payouts approve',
   of: 'payout',
-  help: `Approves a draft. The first approval is noted. The second one, by another operator, makes
+  help: `Approves a draft. The first approval is recorded. The second one, by another operator, makes
 the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user.
 
   TRANCHE_OPERATOR=sipho \\
@@ -192,7 +192,7 @@ the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user
 const paid = actionCommand(payoutActions.paid, {
   name: 'payouts paid',
   of: 'payout',
-  help: `Notes that the bank has paid an exported payout, with the bank's reference. After a restore it
+  help: `Records that the bank has paid an exported payout, with the bank's reference. After a restore it
 also takes an approved payout that must be compared: the lost database had exported it.
 
   tranche payouts paid ${example} \\
@@ -216,7 +216,7 @@ approve it and \`payouts paid\` notes the bank's reference.
 const returned = actionCommand(payoutActions.returned, {
   name: 'payouts returned',
   of: 'payout',
-  help: `Notes that the bank returned a payout, before or after it had paid it. Once another operator
+  help: `Records that the bank returned a payout, before or after it had paid it. Once another operator
 has confirmed it with the same command, the amount is owed to the merchant again and is a line of
 its next payout.
 
@@ -266,7 +266,7 @@ the payouts.
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);
-    if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
+    if (rows.length > 0) context.terminal.warn(`Payouts in export ${export_id}: ${rows.length}.`);
     if (is_full) context.terminal.warn('The file is full. Export again for the next payouts.');
     else if (rows.length + notExported.length === 0) {
       context.terminal.warn('No payout is approved.');
@@ -292,7 +292,7 @@ function explainLeftOut(left: LeftOut): string[] {
     ),
     ...left.to_compare.map(
       ({ reference, id }) =>
-        `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
+        `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` records that the bank has not paid it.`,
     ),
     ...left.new_account.map(
       ({ reference, payable_from }) =>

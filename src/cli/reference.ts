@@ -40,7 +40,6 @@ export async function idOf(connection: Connection, kind: Named, text: string): P
   );
 }
 
-/** A merchant with its clock, by its id. */
 export async function mustFindMerchant(
   { database, clock }: Pick<Connection, 'database' | 'clock'>,
   id: string,

@@ -49,7 +49,6 @@ clock.`,
     ),
 });
 
-/** A refund with operators' actions on it. */
 async function withActions(viewer: Viewer, refund: ListedRefund): Promise<FoundRefund> {
   return { refund, actions: await reading(viewer.deps, (db) => listActionsOn(db, refund.id)) };
 }
@@ -95,7 +94,7 @@ const retry = actionCommand(refundActions.retry, {
   of: 'refund',
   help: `Makes a failed refund pending again and carries it out, if the checkout's remainder allows
 it. This also works after day 100. Money that an earlier round moved is not moved again. A refund
-that was declined cannot be retried: ask for a new one, at the console or by the merchant's API.
+that was declined cannot be retried: ask for a new one, in the console or through the merchant API.
 
   tranche refunds retry ${example}`,
   ...carriedOut('Retried.'),

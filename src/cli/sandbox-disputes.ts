@@ -18,8 +18,8 @@ const id = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 export const sandboxGateway = command({
   name: 'sandbox gateway',
   usage: ['dispute CHECKOUT_ID:NUMBER', 'resolve DISPUTE_ID --won|--lost'],
-  help: `Plays the cardholder and the bank at the test gateway. dispute disputes a payment that was
-collected. resolve decides a dispute. The service learns of both at once.
+  help: `Plays the cardholder and the bank at the test gateway. \`dispute\` opens a dispute of a collected
+payment, and \`resolve\` decides a dispute. The service is informed of both at once.
 
   tranche sandbox gateway dispute ${id}:1`,
   positionals: ['dispute|resolve', 'ID'],

@@ -78,7 +78,7 @@ export async function withGateway<T>(
   });
 }
 
-/** Opens what a command needs that sends payouts to the bank and decrypts account numbers. */
+/** For a command that sends payouts to the bank and decrypts account numbers. */
 export async function withBankRun<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
@@ -90,7 +90,7 @@ export async function withBankRun<T>(
   });
 }
 
-/** Opens what a command needs that delivers callbacks itself. */
+/** For a command that delivers callbacks itself. */
 export async function withDelivery<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
@@ -109,7 +109,7 @@ export async function withDelivery<T>(
   });
 }
 
-/** Opens what a command needs that runs a sandbox's due work itself. */
+/** For a command that runs a sandbox's due work itself. */
 export async function withWorker<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
@@ -151,7 +151,7 @@ export async function findGateways(
 ): Promise<{ settings: NamedSettings[]; baseUrl: string }> {
   if (config.gateways) return { settings: config.gateways, baseUrl: config.baseUrl };
   const sandbox = await readSandboxFile(config);
-  // A different gateway does not know our payments, and its answers would mislead us.
+  // A different gateway does not know our payments, so it must not be asked about them.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
     const names = inWords(settingsToFind(sandbox.gateways[0]?.protocol ?? protocols[0]));
     throw new OperatorError(

@@ -29,7 +29,7 @@ export const sandbox = command({
 (.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
 facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --story it first plays a
 season of orders, unless there are orders already; see \`tranche sandbox story\`. With --end-with it
-also stops when that process ends; npm start names npm.
+also stops when that process ends; \`npm start\` passes its own.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {
@@ -65,7 +65,7 @@ also stops when that process ends; npm start names npm.
       role: 'all',
       processes: 1,
       log,
-      // A killed sandbox leaves its file behind, which a program that waits for ours would read.
+      // A program that waits for the file must not read that of a killed sandbox.
       whenOwned: () => rm(sandboxFile, { force: true }),
     }).catch(refuse);
     let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
@@ -238,7 +238,7 @@ async function startLogFile(dataDir: string): Promise<string> {
   return file;
 }
 
-/** The service is ready when it answers, not when it has started. */
+/** Waits until the service answers, which is later than its start. */
 async function untilReady({ host, port, tls }: ReadyConfig): Promise<void> {
   // The certificate has the public name, not this one.
   if (tlsAt(tls, host) !== null) return;

@@ -83,7 +83,8 @@ function readValue(
 ): unknown {
   if (anyOf) return text === 'none' ? null : readValue(anyOf[0], text, option);
   if (type === 'boolean') {
-    if (text !== 'yes' && text !== 'no') throw new UsageError(`--${option} is yes or no.`);
+    if (text !== 'yes' && text !== 'no')
+      throw new UsageError(`--${option} is "${text}" and must be yes or no.`);
     return text === 'yes';
   }
   if (choices) return oneOf(text, choices, option);

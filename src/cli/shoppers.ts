@@ -12,7 +12,7 @@ function readAddress([text = '']: string[]): string {
 const exportCommand = command({
   name: 'shoppers export',
   usage: ['EMAIL'],
-  help: `Prints everything that Tranche holds about the shopper with this e-mail address, of every
+  help: `Prints everything that Tranche stores about the shopper with this e-mail address, of every
 merchant: checkouts, payments, refunds, callbacks with the receivers' answers, messages, alerts and
 what operators did. An operator has one export at a time. The output is JSON in any case. --json prints it on one line. It contains
 personal data of this shopper alone; check who asks before you hand it out.
@@ -60,19 +60,19 @@ function describeErasure(
 ): string {
   const done = isDry ? 'Would erase' : 'Erased';
   const others = Object.entries({
-    'payment link(s)': payment_links,
-    'refused request(s)': refused_requests,
+    'payment links': payment_links,
+    'refused requests': refused_requests,
   }).filter(([, count]) => count > 0);
   if (erased.length + refused.length + others.length === 0) {
-    return 'Nothing is held about this address.';
+    return 'No data is stored for this address.';
   }
   const lines = [
     ...erased.map((id) => `${done} checkout ${id}.`),
-    ...others.map(([what, count]) => `${done} the shopper in ${count} ${what}.`),
+    ...others.map(([what, count]) => `${done} the shopper in ${what}: ${count}.`),
     ...refused.map(({ checkout_id, reason }) => `Refused checkout ${checkout_id}: ${reason}.`),
     ...kept.map(
       ({ checkout_id, count }) =>
-        `Checkout ${checkout_id}: ${count} idempotency key(s) name the shopper and expire within a day.`,
+        `Checkout ${checkout_id}: idempotency keys that name the shopper and expire within a day: ${count}.`,
     ),
   ];
   return lines.join('\n');

@@ -4,7 +4,6 @@ import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { idOf, type Named } from './reference.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Makes the command that shows one row. */
 export function showCommand<Found>(shown: {
   name: string;
   help: string;

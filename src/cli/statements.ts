@@ -53,7 +53,7 @@ const members = [
   'corrected_by',
 ] as const;
 
-/** Statements name the issuer of the settings. */
+/** The issuer on a statement comes from the settings. */
 const withIssuer = <T>(
   context: Context,
   work: (connection: Connection & { issuer: Issuer }) => Promise<T>,
@@ -159,7 +159,7 @@ corrected this way. Post an entry; it appears on the next statement.
   show: describe,
 });
 
-/** The first day of the month. */
+/** Returns the first day of the month. */
 function readMonth(text: string): string {
   if (!/^2[01]\d{2}-(0[1-9]|1[0-2])$/.test(text)) {
     throw new UsageError('--month is a month such as 2026-11.');

@@ -16,7 +16,6 @@ export type Terminal = {
   /** Colours text in the accent colour, if stdout is a terminal that shows colours. */
   accent(text: string): string;
   quiet(text: string): string;
-  /** Prints a page on stdout. */
   print(page: string): void;
   /** Writes a piece of a JSON document on stdout, and waits until the reader takes more. */
   writeJson(piece: string): Promise<void>;
@@ -43,7 +42,9 @@ const colourPattern = /[\ufdd0-\ufdd3]/g;
 /** Control, format and bidirectional characters, and the separators that some terminals obey. */
 const unprintable = /[\p{C}\u2028\u2029]/gu;
 
-/** A page as it is printed: without any character that a terminal obeys, except our colours. */
+/**
+ * A page as it is printed: without any character that a terminal interprets, except our colours.
+ */
 function toPrinted(page: string, hasColours: boolean): string {
   return page.replace(unprintable, (character) => {
     if (character === '\n') return character;
@@ -59,7 +60,6 @@ export const withProgram = (page: string, program: string): string =>
     `$1${program}`,
   );
 
-/** JSON on one line. */
 export const toPrintedJson = (answer: object): string => escapeJson(JSON.stringify(answer));
 
 /**
@@ -153,7 +153,7 @@ export function fill(paragraph: string, width = pageWidth): string {
 
 export type Row = {
   cells: string[];
-  /** Prints values that do not fit into cells on lines below them. Empty values are left out. */
+  /** Values that do not fit into cells, on lines below them. Empty values are left out. */
   below?: (string | null | undefined)[];
 };
 

@@ -11,8 +11,8 @@ import {
 } from '#purchases/callbacks/delivery/destination.ts';
 import { isEveryAddress, isLocal, type Reader } from './reader.ts';
 
-// Where the service listens, the addresses under which it is reached, and the addresses that it
-// trusts.
+// Reads where the service listens, the addresses under which it is reached, and the addresses that
+// it trusts.
 
 const loopbackRanges = '127.0.0.0/8,::1/128';
 
@@ -35,7 +35,7 @@ type Addresses = Pick<
 
 export function readAddresses(reader: Reader): Addresses {
   const port = reader.port('PORT', 3000);
-  // A port next to our own, so that two sandboxes on one machine do not collide.
+  // Ports next to our own, so that two sandboxes on one machine do not collide.
   const beside = (distance: number) =>
     port === 0 || port + distance > 65_535 ? 0 : port + distance;
   const baseUrl = readBaseUrl(reader, port);
@@ -125,7 +125,7 @@ function readMerchantConsole(
 function readConsoleUrl(
   { text, problem }: Reader,
   name: 'CONSOLE_URL' | 'MERCHANT_CONSOLE_URL',
-  /** The address of the staff's console, if another address is being read. */
+  /** `url` is the staff's console. It is given only when the merchants' console is read. */
   { baseUrl, url: staffUrl }: { baseUrl: string; url?: string },
 ): string | null {
   const given = text(name);
@@ -213,13 +213,13 @@ function readTls({ text, problem }: Reader): Config['tls'] {
     createSecureContext({ cert, key });
     if (cert !== undefined && key !== undefined) return { cert, key };
   } catch {
-    // The message could quote the key.
+    // The error is not quoted, because it could contain the key.
   }
   problem('TLS_CERTIFICATE and TLS_KEY belong together: a certificate and its key, as PEM.');
   return null;
 }
 
-/** The settings of production by which plain http crosses a network, behind a proxy. */
+/** The settings with which a production service uses plain http over a network, behind a proxy. */
 export function listPlaintextHosts(config: Config): string[] {
   if (config.tls !== null || config.environment !== 'production') return [];
   const hosts = {
@@ -231,7 +231,7 @@ export function listPlaintextHosts(config: Config): string[] {
   return Object.entries(hosts).flatMap(([name, host]) => (isLocal(host) ? [] : [name]));
 }
 
-/** A CDN, a load balancer and the operator's own proxy are three. */
+/** A CDN, a load balancer and the operator's own proxy are three, so five are enough. */
 const proxiesMax = 5;
 
 /** `true`, a number of proxies, or a list of addresses and ranges. */

@@ -11,9 +11,10 @@ import { type NamedSettings, type Protocol, protocols } from '#gateway/settings.
 import type { Reader } from './reader.ts';
 
 /**
- * The gateways whose keys the operator gives: those that GATEWAYS names, each with its own settings,
- * or a single one, `main`, whose settings need no prefix. A test gateway that the operator started
- * also needs its address. Null in a sandbox without any gateway: then the supervisor starts one.
+ * The gateways for which the operator has given keys: those that GATEWAYS names, each with its own
+ * settings, or a single one, `main`, whose settings need no prefix. A test gateway that the
+ * operator started also needs its address. Null in a sandbox without any gateway, where the
+ * supervisor starts one.
  */
 export function readGateways(
   reader: Reader,

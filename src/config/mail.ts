@@ -52,7 +52,7 @@ function isRemoteMail(mailUrl: string): boolean {
   return !isLocal(hostname) || ['host', 'service', 'proxy'].some((name) => searchParams.has(name));
 }
 
-/** The query overrides `requireTLS`, and can switch off certificate checks. */
+/** Whether the query of the address overrides `requireTLS`, or disables certificate checks. */
 function weakensTls(mailUrl: string): boolean {
   const names = [
     'ignoreTLS',

@@ -2,7 +2,7 @@ import type { Config } from '#config.ts';
 import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// How operators watch the service: its log, its alerts and its traces.
+// Reads how operators watch the service: its log, its alerts and its traces.
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
@@ -40,7 +40,7 @@ function readAlertWebhookSecret({ text, problem, isProduction }: Reader): string
   return secret;
 }
 
-/** The standard settings of OpenTelemetry's exporters, as far as we support them. */
+/** The standard settings of OpenTelemetry's exporters that we support. */
 function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | null {
   const endpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (endpoint === undefined) return null;

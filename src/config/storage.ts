@@ -3,7 +3,8 @@ import { serversOf } from '#platform/database/servers.ts';
 import { sealingCiphers } from '#platform/shared/sealing.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// The database, the keys that encrypt what it stores, and where limits are counted.
+// Reads the settings of the database, of the keys that encrypt what it stores, and of where limits
+// are counted.
 
 type Storage = Pick<
   Config,
@@ -64,7 +65,7 @@ function readMasterKeys({ text, problem, isProduction }: Reader): Buffer[] {
     const value = text(name);
     if (value === undefined) continue;
     const key = readMasterKey(value);
-    // A weak key of before must stay readable: it is replaced by a rotation.
+    // A weak earlier key must stay readable until a rotation has replaced it.
     const mustBeStrong = isProduction && name === 'MASTER_KEY';
     if (!key || (mustBeStrong && !(isRandom(key) && isGenerated(value)))) {
       problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);

@@ -1,8 +1,8 @@
 /** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
 /**
- * After this many unanswered requests in a row, new shoppers get another gateway, until this long
- * after the last of them.
+ * After this many unanswered requests in a row, new shoppers get another gateway. This lasts until
+ * `doubtMs` after the last of them.
  */
 const doubtfulFailures = 3;
 const doubtMs = 60_000;

@@ -7,7 +7,7 @@ import type { Evidence, EvidenceFileKind } from './evidence.ts';
  * is unknown (`OutcomeUnknown`) or that the gateway refused the request (`RequestRefused`).
  */
 export type Gateway = {
-  /** Settings of the payment page, so that card numbers never reach us. */
+  /** The settings of the card form on the payment page. With it, card numbers never reach us. */
   cardEntry: CardEntry;
 
   capabilities: Capabilities;
@@ -15,7 +15,7 @@ export type Gateway = {
   /** Whether its last requests were answered. Absent if they are not counted. */
   isAnswering?(): boolean;
 
-  /** Creates the gateway's record of a shopper. The same key gives the same record. */
+  /** Creates the gateway's record of a shopper. A repeated call returns the same record. */
   createCustomer(customer: {
     key: string;
     merchant: MerchantTime;
@@ -49,7 +49,7 @@ export type Gateway = {
     return_url: string;
   }): Promise<PaymentState | RefusedData>;
 
-  /** Looks up a payment: the only truth after a challenge, a time-out or a restart. */
+  /** Looks up a payment. Only this answer counts after a challenge, a time-out or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
   /** Finds the payment of an attempt whose reference never reached us, or null. */
@@ -223,10 +223,10 @@ export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
 
-/** Which payments of the plan these are. */
+/** Which payments of a plan a request is about. */
 export type PlanPlace = { instalments: number[]; number_of_payments: number };
 
-/** The merchant as its shoppers know it, and which payments of the plan these are. */
+/** The merchant's name as shoppers know it, and which payments of the plan the request is about. */
 export type Statement = PlanPlace & { merchant_name: string };
 
 /** The settings of the gateway's card form on the page. The adapter supplies all of them. */
@@ -242,7 +242,7 @@ export type CardEntry = {
   publicKey: string;
   /** Where the form calls the gateway's API; absent if its script knows the address. */
   apiUrl?: string;
-  /** Sources that the page's content security policy must allow besides our own origin. */
+  /** Origins that the page's content security policy must allow besides our own. */
   scriptOrigins: string[];
   frameOrigins: string[];
   connectOrigins: string[];
@@ -286,10 +286,10 @@ export type Authentication = {
   flow: string | null;
   /** `authenticated`, `attempt_acknowledged`, `not_supported`, `failed`, … */
   result: string | null;
-  /** The scheme's Electronic Commerce Indicator. */
+  /** The card network's Electronic Commerce Indicator. */
   eci: string | null;
   version: string | null;
-  /** The id of the authentication at the scheme's directory server. */
+  /** The id of the authentication at the card network's directory server. */
   transaction_id: string | null;
 };
 
@@ -307,7 +307,7 @@ export type HeldCard = {
   last4: string | null;
   /** The last month in which it works, `2027-03`. */
   expires: string | null;
-  /** The same whenever the same card number is entered. Absent if the gateway does not report it. */
+  /** A card number that is entered again has the same value. Absent if the gateway reports none. */
   fingerprint?: string | null;
 };
 
@@ -326,7 +326,7 @@ export type RefusedData = { outcome: 'refused'; detail: string };
 
 /** The secret with which the page's card form confirms a payment that has begun. */
 export type CardSession = { client_secret: string };
-/** The gateway's name for a state that we do not know, and whether the card form still asks. */
+/** The gateway's name for a state that we do not know. Or the form still waits for the shopper. */
 export type Undecided = { unknown_status?: string; asks_shopper?: true };
 
 export type PaymentState =
@@ -462,7 +462,7 @@ export type DisputeState = {
   /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */
   withdrawn: number;
   fee: number;
-  /** Another currency in which the gateway moved the money. Fees in it are not in `fee`. */
+  /** Set if the gateway moved the money in another currency. Such fees are not in `fee`. */
   other_currency: string | null;
 };
 

@@ -7,7 +7,10 @@ import type { ChosenGateways, GatewayName } from './gateway-name.ts';
  */
 export class GatewayMissing extends OutcomeUnknown {
   constructor(name: string) {
-    super(`the settings have no gateway ${name}, and the payment is there`, 'no_answer');
+    super(
+      `this payment was made at gateway ${name}, which the settings no longer have`,
+      'no_answer',
+    );
   }
 }
 
@@ -75,7 +78,6 @@ export function chooseGateway(
   return name;
 }
 
-/** The same gateways, each wrapped by `wrap`. */
 export const eachGateway = (
   gateways: Gateways,
   wrap: (gateway: Gateway, name: GatewayName) => Gateway,

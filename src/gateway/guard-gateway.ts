@@ -17,7 +17,10 @@ const movesMoney = new Set<keyof Gateway>([
   'acceptDispute',
 ]);
 
-/** The heartbeats tell whether the account is the right one. `readEvent` sends nothing. */
+/**
+ * Calls that do not need the right account: the heartbeats tell whether it is the right one, and
+ * `readEvent` sends nothing.
+ */
 const asksAnyAccount = new Set<keyof Gateway>(['listHeartbeats', 'writeHeartbeat', 'readEvent']);
 
 /** Whether requests may be sent (decision 0097). */
@@ -28,17 +31,18 @@ export type MoneyProblem = {
    */
   problem(gateway?: GatewayName): Promise<string | null>;
   /**
-   * Why nothing may be sent to the account behind a gateway's name; null if it may. A wrong account
-   * knows none of our payments, and its answers would mislead us.
+   * Why nothing may be sent to the account behind a gateway's name; null if requests may be sent. A
+   * wrong account knows none of our payments, and its answers would mislead us.
    */
   accountProblem(gateway: GatewayName): Promise<string | null>;
 };
 
 /**
- * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
- * whether it is. A new attempt could duplicate one that the database has lost. If the database does
- * not answer, the payment continues: the guard asks again before the gateway is called. A refused
- * API key does not count here: the attempt gets the same refusal and raises an alert.
+ * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not answer,
+ * so that this is not known. A new attempt could duplicate one that the database has lost. If the
+ * database does not answer, the payment continues: the guard asks again before the gateway is
+ * called. A refused API key does not count here: the attempt gets the same refusal and raises an
+ * alert.
  */
 export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName): Promise<boolean> {
   try {

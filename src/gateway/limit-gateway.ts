@@ -53,9 +53,9 @@ const tooManyPauseMs = 1_000;
 const tooManyPauseMsMax = 30_000;
 
 /**
- * One budget of requests and one circuit breaker for everything in this process that uses the
- * gateway (decision 0049). A call that may not be sent throws `OutcomeUnknown`, like one that got
- * no answer: its row stays due.
+ * One budget of requests and one circuit breaker for all uses of the gateway in this process
+ * (decision 0049). A call that may not be sent throws `OutcomeUnknown`, like one that got no
+ * answer: its row stays due.
  */
 export function limitGateway(
   gateway: Gateway,
@@ -120,7 +120,7 @@ function refuseIfOpen({ breaker, clock }: Limiter): void {
   }
 }
 
-/** Waits until the budget allows a call, or refuses it if that takes too long. */
+/** Waits until the budget allows a call, or throws if that takes too long. */
 async function pace({ pacers, clock }: Limiter, user: User): Promise<void> {
   if (pacers === null) return;
   const now = clock.monotonic();

@@ -5,10 +5,9 @@
 export function createPacer({ perSecond, burst }: { perSecond: number; burst: number }) {
   const interval = 1000 / perSecond;
   const lead = (burst - 1) * interval;
-  /** When the request after the last one would be due at a perfectly even pace. */
+  /** When the next request would be due at a perfectly even pace. */
   let next = Number.NEGATIVE_INFINITY;
   return {
-    /** How long a request that comes now has to wait. */
     waitMs: (now: number): number => Math.max(0, next - lead - now),
     take(now: number): void {
       next = Math.max(next, now) + interval;

@@ -20,7 +20,9 @@ export type GatewaySettings = {
   scriptUrl?: string;
   /** The origins of the card form's frames. If absent, the script's own. */
   frameOrigins?: string[];
-  /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
+  /**
+   * Whether the gateway is our test gateway, which receives the merchant's time (decision 0017).
+   */
   testGateway?: boolean;
   /** The prefix that the account puts before every statement descriptor. */
   statementPrefix?: string;
@@ -34,7 +36,9 @@ export type GatewaySettings = {
 /** One of the gateways of a service. */
 export type NamedSettings = GatewaySettings & {
   name: GatewayName;
-  /** It takes no new checkouts, but still collects and refunds those that it has. */
+  /**
+   * Whether the gateway takes no new checkouts. It still collects and refunds those that it has.
+   */
   isClosed?: boolean;
 };
 

@@ -16,7 +16,7 @@ export function statementSuffix(
   merchant_name: string,
   place: PlanPlace,
 ): string {
-  // The prefix may have any length if we do not know it.
+  // A prefix that we do not know may be as long as the gateway allows.
   const room = descriptorCharactersMax - separator.length - (prefix?.length ?? prefixCharactersMax);
   const placed = placeText(place);
   const which = placed.length > room ? '' : placed;

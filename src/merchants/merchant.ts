@@ -52,7 +52,7 @@ export type MerchantRow = MerchantProfile & {
  */
 export type OwnThreshold = number | 'none' | null;
 
-/** The default of all merchants, in cents. Null if the setting says that one person is enough. */
+/** The default of all merchants, in cents. Null if one person is enough. */
 export type FourEyesDefault = { fourEyesAbove: number | null };
 
 /** The amount above which refunds of a merchant need two people. Null if no refund does. */
@@ -87,16 +87,14 @@ export function isWider(to: Rule[], before: Rule[]): boolean {
   );
 }
 
-/** A merchant with its own clock. Everything done for the merchant uses that time. */
 export type Merchant = MerchantRow & {
   now(): Temporal.Instant;
   /** The merchant's id and time, for calls to the gateway. */
   forGateway(): { id: string; now: Timestamp };
-  /** The merchant's local date at an instant. */
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant, if only its id and the lead of its clock are known. */
+/** The time of a merchant of which only the id and the lead of its clock are known. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
@@ -240,7 +238,7 @@ export function describeBands(rules: Rule[]): string {
 
 /** Longer than any real plan, and short enough for the payment page to list every date. */
 const termMax = 120;
-/** A hundred thousand million rand. Sums of many such amounts are still exact. */
+/** A hundred billion rand. Sums of many such amounts are still exact. */
 const amountMax = 10_000_000_000_000;
 
 /** Returns what is wrong with an operator's rules, or null. */

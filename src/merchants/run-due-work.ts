@@ -35,7 +35,7 @@ export type MerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps> 
   run(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;
 };
 
-/** Works through rows of all merchants that are due, and returns how many it claimed. */
+/** Works on the due rows of all merchants, and returns how many it claimed. */
 export async function runDueWork<Table extends LeasedTable, Deps extends RunnerDeps>(
   deps: Deps,
   work: MerchantDueWork<Table, Deps>,
@@ -47,7 +47,7 @@ export async function runDueWork<Table extends LeasedTable, Deps extends RunnerD
   return await takeTurns(deps, work, ids, (id) => findMerchant(db, deps.clock, id), stopping);
 }
 
-/** The same for one merchant alone. */
+/** Works on the due rows of one merchant, and returns how many it claimed. */
 export async function runMerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps>(
   deps: Deps,
   work: MerchantDueWork<Table, Deps>,

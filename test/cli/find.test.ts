@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
-import { pageAlerts } from '#operating/operations/alerts.sql.ts';
-import { pageActions } from '#operating/operations/audit.sql.ts';
-import { pageCallbacks } from '#operating/operations/callbacks.sql.ts';
+import { listAlertsPage } from '#operating/operations/alerts.sql.ts';
+import { listActionsPage } from '#operating/operations/audit.sql.ts';
+import { listCallbacksPage } from '#operating/operations/callbacks.sql.ts';
 import { callbackList } from '#operating/operations/callbacks.ts';
-import { pageCheckouts } from '#operating/operations/checkouts.sql.ts';
+import { listCheckoutsPage } from '#operating/operations/checkouts.sql.ts';
 import { checkoutList } from '#operating/operations/checkouts.ts';
-import { pageDestinations } from '#operating/operations/destinations.sql.ts';
-import { pageDisputes } from '#operating/operations/disputes.sql.ts';
+import { listDestinationsPage } from '#operating/operations/destinations.sql.ts';
+import { listDisputesPage } from '#operating/operations/disputes.sql.ts';
 import { instalmentList } from '#operating/operations/instalments.ts';
-import { pageIntegrations } from '#operating/operations/integrations.sql.ts';
-import { pageMerchants } from '#operating/operations/merchants.sql.ts';
-import { pagePayouts } from '#operating/operations/payouts.sql.ts';
-import { pageRefunds } from '#operating/operations/refunds.sql.ts';
+import { listIntegrationsPage } from '#operating/operations/integrations.sql.ts';
+import { listMerchantsPage } from '#operating/operations/merchants.sql.ts';
+import { listPayoutsPage } from '#operating/operations/payouts.sql.ts';
+import { listRefundsPage } from '#operating/operations/refunds.sql.ts';
 import { refundList } from '#operating/operations/refunds.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { listPeople } from '#operating/people/person.sql.ts';
@@ -499,37 +499,37 @@ test('every search and every list reads an index, and sorts nothing but its own 
     }
     // These lists exist only in the console.
     for (const status of ['received', 'successful', 'cancelled', 'invalid_payload'] as const) {
-      await pageCheckouts(recorded, scope, { status }, page);
+      await listCheckoutsPage(recorded, scope, { status }, page);
     }
     const days = { from: '2026-11-01T00:00:00.000Z', until: '2026-12-01T00:00:00.000Z' };
-    await pageCheckouts(recorded, scope, days, page);
+    await listCheckoutsPage(recorded, scope, days, page);
     for (const view of [null, 'requested', 'failed', 'review', 'approved'] as const) {
-      await pageRefunds(recorded, scope, { view }, page);
-      await pageRefunds(recorded, scope, { view, ...days }, page);
+      await listRefundsPage(recorded, scope, { view }, page);
+      await listRefundsPage(recorded, scope, { view, ...days }, page);
     }
-    await pageCallbacks(recorded, scope, 'exhausted', 'shop.example', page);
-    await pageDestinations(recorded, scope, page);
+    await listCallbacksPage(recorded, scope, 'exhausted', 'shop.example', page);
+    await listDestinationsPage(recorded, scope, page);
     const ofActions = [{ subject_id: unknownId }, { person_id: unknownId }, { operator: 'nomsa' }];
     for (const filter of [{}, ...ofActions]) {
-      await pageActions(recorded, scope, filter, page);
+      await listActionsPage(recorded, scope, filter, page);
     }
     // A narrower scope names its merchants, whose few rows may be sorted.
-    if (scope === 'all merchants') await pageMerchants(recorded, scope, page);
-    await pageIntegrations(recorded, scope, page);
+    if (scope === 'all merchants') await listMerchantsPage(recorded, scope, page);
+    await listIntegrationsPage(recorded, scope, page);
     await listPeople(recorded, null, page.limit);
     for (const state of ['open', 'taken', 'closed'] as const) {
-      await pageAlerts(recorded, scope, { state, kinds: null }, page);
+      await listAlertsPage(recorded, scope, { state, kinds: null }, page);
     }
-    await pageAlerts(recorded, scope, { kinds: null }, page);
+    await listAlertsPage(recorded, scope, { kinds: null }, page);
     for (const status of [null, 'draft', 'paid'] as const) {
-      await pagePayouts(recorded, scope, status, page);
+      await listPayoutsPage(recorded, scope, status, page);
     }
     const ofDisputes = [
       { status: 'needs_response' },
       { status: 'won' },
       { gateway: 'main' },
     ] as const;
-    for (const filter of [{}, ...ofDisputes]) await pageDisputes(recorded, scope, filter, page);
+    for (const filter of [{}, ...ofDisputes]) await listDisputesPage(recorded, scope, filter, page);
   }
   assert.ok(statements.length > 60, String(statements.length));
   const client = await deps.database.pool.connect();

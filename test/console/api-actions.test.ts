@@ -185,7 +185,7 @@ test('a payment whose bank does not answer says so, and when it is asked again',
   const url = `/api/checkouts/${shopper.id}`;
   const { body } = await askExactly(console(), support, 'GET', url);
   const said =
-    /Asked the bank at \d\d:\d\d, no answer yet; asked again (in a moment|at \d\d:\d\d)\. Nothing to do\.$/;
+    /The bank was asked at \d\d:\d\d and has not answered yet\. It is asked again (in a moment|at \d\d:\d\d)\. Nothing to do\.$/;
   assert.match(body.waiting, said);
   assert.match(body.timeline.at(-1).description, said);
   // The command line shows all times in UTC.
@@ -343,7 +343,7 @@ describe('a refund in the console', () => {
   test('needs a recent re-authentication and the permission', async () => {
     const shopper = await paid();
     const id = await askRefund(paying, shopper, 1_000);
-    const stale = await addPerson(paying.service, { roles: ['admin'], proved: false });
+    const stale = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
     const answer = await post(stale, `/api/refunds/${id}/approve`);
     assert.deepEqual([answer.status, answer.body.error.code], [403, 'proof_needed']);
     await refused(403, post(await person('support'), `/api/refunds/${id}/approve`));
@@ -1463,7 +1463,7 @@ describe('the actions of the command line', () => {
     const take = close.replace(/close$/, 'take');
     assert.match(await refused(409, post(causer, take)), /^Your own action raised this/);
     await done(post(other, take));
-    const stale = await addPerson(paying.service, { roles: ['on-call'], proved: false });
+    const stale = await addPerson(paying.service, { roles: ['on-call'], isFresh: false });
     const unproved = await post(stale, close, reason);
     assert.deepEqual([unproved.status, unproved.body.error.code], [403, 'proof_needed']);
     await done(post(other, close, reason));

@@ -527,7 +527,7 @@ test('the audit has each file before its first line, and its lines when it has e
 test('a person who reads a hundred different pages of people in an hour re-authenticates, and is in the audit', async () => {
   const { deps } = paying.service;
   const console = { app, deps };
-  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const unproved = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
   const proved = await addPerson(paying.service, { roles: ['admin'] });
   const page = async (person: ConsolePerson, limit: number, of = 'people') => {
     const { status, body } = await ask(console, person, 'GET', `/api/${of}?limit=${limit}`);
@@ -561,7 +561,7 @@ test('a person who reads a hundred different pages of people in an hour re-authe
 test('a hundred searches that find different people in an hour count as bulk reading, too', async () => {
   const { deps } = paying.service;
   const console = { app, deps };
-  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const unproved = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
   const proved = await addPerson(paying.service, { roles: ['admin'] });
   const find = async (person: ConsolePerson, q: string) => {
     const { status, body } = await ask(console, person, 'GET', `/api/search?q=${q}`);
@@ -623,7 +623,7 @@ test('a file that names people needs a recent re-authentication, and a refusal i
     const { values = [] } = (await metric?.get()) ?? {};
     return Object.fromEntries(values.map(({ labels, value }) => [labels.event, value]));
   };
-  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const unproved = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
   const console = { app, deps };
   for (const name of ['checkouts', 'refunds', 'overdue', 'disputes', 'people', 'audit', 'alerts']) {
     const { status, body } = await ask(console, unproved, 'GET', `/api/${name}.csv`);

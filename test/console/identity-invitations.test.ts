@@ -1008,7 +1008,7 @@ describe('a merchant’s administrator who invites', () => {
     const [shop, other] = [await createShop(), await createShop()];
     const merchant_ids = [other];
     const person = await addPerson(service, {
-      ...{ roles: ['till'], merchant_ids, method: 'oidc', proved: false },
+      ...{ roles: ['till'], merchant_ids, method: 'oidc', isFresh: false },
     });
     const wanted = { email: person.email, roles: ['till'], merchant_ids: [shop] };
     await post(withMail, await shopAdmin(shop), '/api/people', wanted);
@@ -1239,7 +1239,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await confirm(staff)).body.is_confirmed, true);
     assert.equal(
       (await mailsTo(wanted.email)).at(-1)?.subject,
-      'You count where two people are needed',
+      'You can now be the second approver',
     );
     // If the merchant gives more access, the confirmation ends.
     const change = (body: object) =>

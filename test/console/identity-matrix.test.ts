@@ -688,8 +688,8 @@ describe('a recent re-authentication', () => {
   });
 
   test('is asked for by every route that says so, after the permission', async () => {
-    const stale = await addPerson(paying.service, { roles: ['admin'], proved: false });
-    const viewer = await addPerson(paying.service, { roles: ['viewer'], proved: false });
+    const stale = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
+    const viewer = await addPerson(paying.service, { roles: ['viewer'], isFresh: false });
     const viewerMay = new Set<string>(permissionsOf(['viewer'], true));
     const fresh = guarded.filter((route) => route.fresh);
     assert.ok(fresh.length > 3);

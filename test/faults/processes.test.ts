@@ -407,7 +407,7 @@ describe('nodes on one database', () => {
     await refused(
       envFor(url),
       new RegExp(
-        `needs a program of migration ${newest + 1} or newer. This one is of migration ${newest}`,
+        `knows migration ${newest + 1}. This one knows only migration ${newest} and older ones`,
       ),
     );
   });

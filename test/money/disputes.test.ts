@@ -914,7 +914,7 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
     verified,
     /The card network's transaction id ntx_\w+, transaction link id tlid_\w+\./,
   );
-  assert.match(verified, /The card was stored by a verification of the bank on /);
+  assert.match(verified, /The card was stored when the bank verified it on /);
   assert.match(verified, /when the card was stored: flow frictionless, result attempt acknow/);
   assert.match(verified, /agreed anew, for the card that was charged \(consent version /);
   assert.match(verified, /“By saving this card you agree that it is charged …/);

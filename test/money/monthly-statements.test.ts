@@ -460,7 +460,7 @@ test('a correction is a new statement with the same lines that refers to the old
   assert.deepEqual([made.code, refused.code], [0, 1]);
   const corrected = JSON.parse(made.stdout);
   const { id: newId, number, reference, created_at, corrects, ...rest } = corrected;
-  assert.ok(refused.stderr.includes(`is replaced by ${reference}. Correct that.`));
+  assert.ok(refused.stderr.includes(`is replaced by ${reference}. Correct the newer one.`));
   const months = number === 2 ? ['06', '06', '07'] : ['06', '07', '06'];
   const inTurn = months.map((month, at) => [at + 1, `2027-${month}`, 1]);
   assert.deepEqual(await monthsOf(account), inTurn);

@@ -156,7 +156,7 @@ export const faults: Fault[] = [
   {
     name: 'the console does not ask for a recent re-authentication',
     file: 'src/operating/console/server.ts',
-    from: 'if (route.fresh) requireProof(context);',
+    from: 'if (route.fresh) requireReauthentication(context);',
     to: '',
     tests: ['console/api-actions', 'console/identity-passkeys'],
   },

@@ -394,7 +394,7 @@ test('a malformed address is refused, and an unknown one is no error', async () 
   await tranche.refused(2, /EMAIL must be an e-mail address/, 'shoppers', 'erase', 'busi');
   await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');
   const { code, stdout } = await tranche.run('shoppers', 'erase', 'unknown@example.com');
-  assert.deepEqual([code, stdout], [0, 'Nothing is held about this address.\n']);
+  assert.deepEqual([code, stdout], [0, 'No data is stored for this address.\n']);
 });
 
 test('messages of finished orders move to an archive, are read as before, and erasing reaches them', async () => {

@@ -27,7 +27,7 @@ export async function addPerson(
     merchant_ids?: string[];
     email?: string;
     name?: string;
-    proved?: boolean;
+    isFresh?: boolean;
     method?: SessionMethod;
   },
 ): Promise<ConsolePerson> {
@@ -59,7 +59,7 @@ export async function addPerson(
       method: options.method ?? 'passkey',
       address: '192.0.2.7',
       user_agent: 'a test',
-      proved: options.proved ?? true,
+      isFresh: options.isFresh ?? true,
       passkey_id: null,
     });
   });
@@ -82,7 +82,7 @@ export async function openAnotherSession(
       method: 'passkey',
       address: '192.0.2.8',
       user_agent: 'another browser',
-      proved: true,
+      isFresh: true,
       passkey_id: null,
     }),
   );

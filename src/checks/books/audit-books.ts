@@ -20,7 +20,7 @@ import {
 } from './audit.sql.ts';
 
 const firstId = '00000000-0000-0000-0000-000000000000';
-/** Small enough not to slow requests down; a million checkouts still take only hours. */
+/** Small enough not to slow requests down. A million checkouts still take only hours. */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
 /**

@@ -46,7 +46,10 @@ export async function moveAudit(
     .execute();
 }
 
-/** Ends a pass and begins the next, under the same condition. */
+/**
+ * Ends a pass and begins the next. Changes nothing if the lease ran out and another worker has
+ * claimed the audit.
+ */
 export async function moveAuditProved(
   db: Handle,
   leased_until: Timestamp,

@@ -120,7 +120,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    description: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died or recorded the result after its lease`,
+    description: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or may not have been sent because its process died or recorded the result after its lease`,
     sql: `
       select callback_id, number, started_at, before
       from (

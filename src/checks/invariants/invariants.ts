@@ -88,7 +88,7 @@ export async function findDifferences(
     // PostgreSQL cannot estimate how many ids lie between two, nor how many checkouts their rows
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
     // would sort what a hash table groups in half the time. It expects many rows of any range in a
-    // large table, so it would compile such a plan (JIT), which takes longer than to run it.
+    // large table, so it would compile such a plan (JIT), which takes longer than running it.
     const settings = ['enable_nestloop', 'enable_sort', 'jit'];
     const isOff = settings.map((name) => `set local ${name} = off`);
     await client.query([...isOff, planOnce].join('; '));

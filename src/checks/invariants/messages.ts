@@ -28,7 +28,7 @@ export const messageInvariants: Invariant[] = [
   },
   {
     name: 'N1',
-    description: `a link is for one payment if it was mailed, ${linkMailsMax} times at most`,
+    description: `a link that was mailed is for one payment, and was mailed at most ${linkMailsMax} times`,
     sql: `
       select m.payment_link_id, count(*) as mails
       from messages m
@@ -39,7 +39,7 @@ export const messageInvariants: Invariant[] = [
   },
   {
     name: 'N1',
-    description: 'a message counts as sent exactly when the mail server took it',
+    description: 'a message counts as sent exactly when the mail server accepted it',
     sql: `
       select m.id, m.status
       from messages m

@@ -46,7 +46,7 @@ export const payoutInvariants: Invariant[] = [
   {
     name: 'P3',
     description:
-      'a payout left what the merchant is owed exactly when the bank had it, and what came back is owed again',
+      'a payout is deducted from what the merchant is owed exactly when the bank has paid it, and a returned one is owed again',
     by: 'merchant',
     sql: (within) => `
       select p.id, p.status, p.amount
@@ -62,7 +62,7 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'P4',
-    description: 'sold less fees, VAT, refunds and disputes is payable, reserve and paid out',
+    description: 'sales less fees, VAT, refunds and disputes equal payable, reserve and paid out',
     by: 'merchant',
     sql: (within) => `
       -- Two partial indexes cover a merchant's entries, except those that were paid out. P3

@@ -4,7 +4,7 @@ export const refundInvariants: Invariant[] = [
   {
     name: 'M2',
     description:
-      'refund requests, and what failed ones could not put back, sum to at most the amount of a successful checkout; no other checkout has any',
+      'refund requests, and what failed ones could not undo, sum to at most the amount of a successful checkout; no other checkout has any',
     sql: (within) => `
       select c.id, sum(case r.status when 'failed' then r.kept else r.amount end) as refunded, c.amount
       from refund_requests r join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id

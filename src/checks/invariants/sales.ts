@@ -5,7 +5,6 @@ import type { RowInvariants, Within } from './invariant.ts';
 const balance = (account: Account) =>
   `coalesce(sum(case '${account}' when debit then amount when credit then -amount end), 0)`;
 
-/** The instalments of each checkout. */
 const plans = (within: Within) => `
     select merchant_id, checkout_id, count(*) as instalments, min(number) as lowest,
       max(number) as highest, sum(amount) as sum,
@@ -21,7 +20,6 @@ const plans = (within: Within) => `
     from instalments where ${within('checkout_id')}
     group by merchant_id, checkout_id`;
 
-/** The balances of each checkout. */
 const books = (within: Within) => `
     select merchant_id, checkout_id, -${balance('sale')} as sold,
       ${balance('outstanding')} as outstanding, ${balance('collected')} as collected,
@@ -31,19 +29,16 @@ const books = (within: Within) => `
     from postings where ${within('checkout_id')}
     group by merchant_id, checkout_id`;
 
-/** The sums that were refunded to cards. */
 const givenBack = (within: Within) => `
     select merchant_id, checkout_id, sum(amount) as amount
     from refund_parts where kind = 'card' and status = 'done' and ${within('checkout_id')}
     group by merchant_id, checkout_id`;
 
-/** The sums that disputes withdrew. */
 const disputed = (within: Within) => `
     select merchant_id, checkout_id, sum(withdrawn) as amount
     from disputes where ${within('checkout_id')}
     group by merchant_id, checkout_id`;
 
-/** The sums that open refunds reserve. */
 const reserved = (within: Within) => `
     select r.merchant_id, r.checkout_id, sum(case when r.status = 'requested' then r.amount
       else (select sum(p.amount) from refund_parts p
@@ -54,7 +49,6 @@ const reserved = (within: Within) => `
     where r.status in ('requested', 'pending') and ${within('r.checkout_id')}
     group by r.merchant_id, r.checkout_id`;
 
-/** The sums that the merchant is owed. */
 const settled = (within: Within) => `
     select merchant_id, checkout_id, sum(gross) filter (where instalment is null) as gross,
       count(*) filter (where instalment is null and kind = 'sale') as sales,
@@ -64,7 +58,6 @@ const settled = (within: Within) => `
       ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
     group by merchant_id, checkout_id`;
 
-/** The fees of the gateway. */
 const fees = (within: Within) => `
     select merchant_id, checkout_id, sum(fee) as fees
     from gateway_fees where ${within('checkout_id')}

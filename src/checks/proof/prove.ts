@@ -101,7 +101,7 @@ export async function proveGateway(
   }
 }
 
-/** The claim about the gateway, if it is not asked. */
+/** The claim about the gateway for a run that does not ask the gateway. */
 export const notCompared = (reason: string): Proof => ({
   name: 'gateway',
   claim: gatewayClaim,
@@ -151,8 +151,8 @@ export async function provePayouts(
     differences,
     cannot_compare: [
       ...(bankFiles.length === 0 ? ['Files for the bank: none was given with --bank-file.'] : []),
-      ...(withoutDigest > 0 ? [`${withoutDigest} exports without a digest.`] : []),
-      "Whether the bank paid: that stands in the bank's own statement.",
+      ...(withoutDigest > 0 ? [`Exports that have no digest: ${withoutDigest}.`] : []),
+      'Whether the bank paid: only its own statement shows that.',
     ],
   });
 }
@@ -202,7 +202,7 @@ export async function proveRecord(
               'A chain that was rewritten as a whole, with the posted ends: give one that you kept with --since.',
             ]
           : []),
-        ...(chain.textsErased > 0 ? [`${chain.textsErased} texts that were erased.`] : []),
+        ...(chain.textsErased > 0 ? [`Texts that were erased: ${chain.textsErased}.`] : []),
       ],
     },
   );
@@ -236,7 +236,7 @@ export async function proveCallbacks({ database: { db } }: { database: Database 
     cannot_compare:
       expired > 0
         ? [
-            `${expired} delivered callbacks whose attempts were deleted after their retention period.`,
+            `Delivered callbacks whose attempts were deleted after their retention period: ${expired}.`,
           ]
         : [],
   });

@@ -5,30 +5,35 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { isOpenHere, moveAccessServer, readAccessServer, readServer } from './access-server.sql.ts';
 
 /**
- * Whether sessions, links and tokens may open (decision 0097). In a restored database those that were
- * ended since the backup are valid again, until the gateway has said that it is ahead. A restore has
- * another server or timeline, and so has a standby that took over. There access opens only once the
- * gateways have answered, or an operator has confirmed it.
+ * Whether sessions, links and tokens are accepted (decision 0097). In a restored database those
+ * that ended after the backup are valid again, until a comparison with the gateway shows the
+ * restore. A restore has another server or timeline, and so has a standby that took over. There
+ * access opens only once the gateways have answered, or an operator has confirmed it.
  */
 export type AccessGuard = {
-  /** Why nothing may open yet, for an operator; null if access is open. */
+  /** Why none is accepted yet, for an operator; null if access is open. */
   accessProblem(): Promise<string | null>;
 };
 
 const accessWaits =
   'The database runs on another server than before, and may be a restored backup. Until the gateways have been compared with it, no one can sign in or act. If a gateway does not answer, or money is stopped, an operator compares people and credentials and opens access at the command line: `tranche operators confirm`.';
 
-/** How often a process looks at the server, and how often while access waits. */
+/**
+ * How often a process reads the server's identity, and how often it does so while access is closed.
+ */
 const lookMilliseconds = 10_000;
 const waitingMilliseconds = 1_000;
-/** A standby that takes over must not close what is open, if the gateways answer within this time. */
+/** If the gateways answer within this time after a standby took over, access stays open. */
 const graceMilliseconds = 10_000;
 /** A request waits for the gateways no longer than this. */
 const answerMilliseconds = 2_000;
 
 export function createAccessGuard(
   { database: { db }, clock }: { database: Database; clock: Clock },
-  /** Compares the database with all gateways. A stop ends access, and opens it for what is new. */
+  /**
+   * Compares the database with all gateways. If it stops money, it also ends all sessions, links
+   * and tokens, and opens access for new ones.
+   */
   findProblem: () => Promise<string | null>,
 ): AccessGuard {
   let isOpen = false;
@@ -50,8 +55,8 @@ export function createAccessGuard(
     lookedAt = clock.monotonic();
     if (waits && !waited) graceUntil = lookedAt + graceMilliseconds;
     isOpen = !waits || lookedAt < graceUntil;
-    // When a server takes over, the guard of money may still have the row of the other one, for a
-    // second. The guard logs why a gateway did not answer.
+    // After a failover the money guard may use the row of the former server for up to a second. It
+    // also logs why a gateway did not answer.
     if (!waits || !waited) return;
     const compared = compare().catch(() => false);
     if (isOpen) return;

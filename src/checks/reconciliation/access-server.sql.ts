@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** The server on which access was opened last, and the one that is answering now (decision 0097). */
 export type AccessServer = {
-  /** Null in a new database, where nothing was ended yet. */
+  /** Null in a new database, where nothing has been revoked yet. */
   access_server: string | null;
   access_at: Timestamp | null;
   current_server: string;
@@ -15,9 +15,10 @@ export const isOpenHere = ({ access_server, current_server }: AccessServer): boo
   access_server === null || access_server === current_server;
 
 /**
- * The server that answers. A restored cluster begins a new timeline, and so does a standby that takes
- * over. A dump that is restored into another server, or under another name, has another system
- * identifier or database. This is a statement of its own, because Citus may answer others on any node.
+ * The server that answers. A restored cluster begins a new timeline, and so does a standby that
+ * takes over. A dump that is restored into another server, or under another name, has another
+ * system identifier or database. This is a separate statement, because Citus may answer others on
+ * any node.
  */
 export async function readServer(db: Handle): Promise<string> {
   const { rows } = await sql<{ current_server: string }>`

@@ -24,7 +24,16 @@ export const remedies = {
 } as const;
 export type DifferenceKind = keyof typeof remedies;
 
-/** A hold that should have been captured is given a day, because the gateway may be away. */
+/** Follows the name of the gateway's record in an alert. */
+export const descriptions: Record<DifferenceKind, string> = {
+  unknown_to_us: 'is unknown to us.',
+  missing_there: 'is in our rows, but not at the gateway.',
+  other_amount: 'has another amount than our row.',
+  other_state: 'has another state than our row.',
+  held_too_long: 'is a hold that should have been captured more than a day ago.',
+};
+
+/** A hold that should have been captured gets a day, because the gateway may be down. */
 const captureGraceHours = 24;
 
 /** Null if differences are only reported. */
@@ -61,10 +70,10 @@ export async function compareWithRows(
 }
 
 /**
- * Finds what `recordLost` must record although it is not a difference. A refund in flight without a
- * row was sent by the lost database, and would be requested again. A payment that a shopper can
- * still approve at their bank could be charged a second time on its date. While money is stopped, no
- * process settles an attempt whose hold or capture the gateway has.
+ * Finds records that `recordLost` must record although they are not differences. A refund in flight
+ * without a row was sent by the lost database, and would be requested again. A payment that a
+ * shopper can still approve at their bank could be charged a second time on its date. While money
+ * is stopped, no process settles an attempt whose hold or capture the gateway has.
  */
 function compareToRecord(
   kind: ComparedKind,
@@ -84,9 +93,9 @@ function compareToRecord(
 }
 
 /**
- * Whether a row that has our id of a gateway record is really about that record. If a restore lost a
- * request that was declined, the next request got the same id, and the row names that request's
- * payment.
+ * Whether a row that has the id in a gateway's record is really about that record. If a restore
+ * lost a request that was declined, the next request got the same id, and the row names that
+ * request's payment.
  */
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;

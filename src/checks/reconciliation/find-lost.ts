@@ -26,8 +26,8 @@ export async function findLost(
       const { records, next } = await gateway.listRecords(kind, { from, to: null, after });
       const ours = records.filter(({ own_id }) => own_id !== null);
       const rows = await listOwnRows(database.pool, name, kind, ours);
-      // An attempt gets its customer before it is sent. If the row has no customer, the database
-      // went back in time.
+      // An attempt gets its customer before it is sent. A row without a customer shows that the
+      // database was restored.
       const known = new Set(rows.filter(({ attempt }) => attempt !== 'unsent').flatMap(ownIdsOf));
       const lost = ours.find(
         ({ own_id, reference }) => !known.has(own_id ?? '') && !known.has(reference),

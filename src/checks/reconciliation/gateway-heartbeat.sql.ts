@@ -7,7 +7,7 @@ import { isOpenHere, readAccessServer, readServer } from './access-server.sql.ts
 /** This database's heartbeat at a gateway, and whether money may move (decision 0097). */
 export type DatabaseHeartbeat = {
   id: string | null;
-  /** The database has used the gateway before. */
+  /** Whether the database has used the gateway before. */
   is_known: boolean;
   heartbeat: number;
   heartbeat_at: Timestamp | null;
@@ -18,7 +18,7 @@ export type DatabaseHeartbeat = {
   stopped_reason: string | null;
   /** The server that is answering now. */
   current_server: string;
-  /** Some of these gateways were last compared on another server. */
+  /** Whether one of these gateways was last compared on another server. */
   has_moved: boolean;
 };
 
@@ -47,7 +47,9 @@ export async function readHeartbeat(
   };
 }
 
-/** Names the database once, at its first start, and its heartbeat at a gateway that is new to it. */
+/**
+ * Names the database at its first start, and inserts its heartbeat at a gateway that is new to it.
+ */
 export async function nameDatabase(db: Handle, id: string, gateway: GatewayName): Promise<void> {
   await db.updateTable('gateway_heartbeat').set({ id }).where('id', 'is', null).execute();
   await db
@@ -85,7 +87,6 @@ export async function claimHeartbeat(
   return numUpdatedRows > 0n;
 }
 
-/** Whether money is not stopped. */
 const isMoving = sql<boolean>`exists (select from gateway_heartbeat where stopped_at is null)`;
 
 /** Returns null if money was stopped in the meantime. */
@@ -138,7 +139,6 @@ export async function moveHeartbeat(
     .execute();
 }
 
-/** Money may move again. */
 export async function resumeMoney(db: Handle): Promise<void> {
   await db
     .updateTable('gateway_heartbeat')
@@ -146,7 +146,7 @@ export async function resumeMoney(db: Handle): Promise<void> {
     .execute();
 }
 
-/** The time since which sign-ins are stopped. Null if people can sign in. */
+/** When sign-ins were stopped. Null if people can sign in. */
 export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('gateway_heartbeat')
@@ -156,7 +156,7 @@ export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
 }
 
 /**
- * The time since which an operator can confirm access: sign-ins are stopped, or access was opened on
+ * Since when an operator can confirm access, because sign-ins are stopped or access was opened on
  * another server. Null if there is nothing to confirm.
  */
 export async function findAccessWait(db: Handle): Promise<Timestamp | null> {

@@ -27,7 +27,7 @@ import {
   describeStop,
   explainAhead,
   explainFall,
-  explainLost,
+  explainLostChanges,
   explainOtherName,
   nameGateway,
 } from './money-stop.ts';
@@ -40,16 +40,16 @@ import {
  */
 export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /**
-   * Why no money may move at a gateway, or at any of them; null if it may. Asks a gateway that this
-   * process has not asked yet, and throws what its client throws: a call that moves money would have
-   * failed the same way.
+   * Why no money may move at this gateway or at all gateways; null if it may move. Asks a gateway
+   * that this process has not asked yet, and throws what its client throws: a call that moves money
+   * would have failed the same way.
    */
   problem: MoneyProblem['problem'];
-  /** Asks and throws like `problem`. Reads no row once the account was compared. */
+  /** Asks and throws like `problem`. Once the account was compared, it reads no row. */
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
-  /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
+  /** Raises the due heartbeats, here and at their gateways. Returns 0. */
   raiseHeartbeat(): Promise<number>;
   /**
    * Compares with every gateway, and raises the heartbeats at once: a restore to a time before this
@@ -73,7 +73,7 @@ type GuardDeps = {
 /** A restore is noticed only if there was a heartbeat after the backup. */
 const heartbeatSeconds = 60;
 /**
- * How long a process may use the row as it last read it, so that it need not read it for each
+ * How long a process may use the row that it last read, so that it does not read it for each
  * payment.
  */
 const freshMilliseconds = 1_000;
@@ -81,7 +81,6 @@ const freshMilliseconds = 1_000;
 const unknownReason = (gateway = 'the gateway') =>
   `It is not known yet whether ${gateway} is ahead of the database.`;
 
-/** The facts that this process knows of one gateway. */
 type Known = {
   /**
    * The server on which this process has compared the heartbeats; null before that. `verify` sets
@@ -90,20 +89,23 @@ type Known = {
   verifiedServer: string | null;
   /** The highest heartbeat that this process has read or raised. A lower one means a restore. */
   highestHeartbeat: number;
-  /** Why money is stopped: the row's reason as it was last read, or our own stop since. */
+  /**
+   * Why money is stopped: the reason in the row when it was last read, or a stop by this process
+   * since then.
+   */
   reason: string | null;
-  /** The database was on another server when some gateway was last compared. */
+  /** Whether the database was on another server when one of the gateways was last compared. */
   hasMoved: boolean;
   /** When the row was last read. */
   readAt: number;
   /** When the next heartbeat is due, as it was last read; null if it may be due now. */
   dueAt: Timestamp | null;
   /**
-   * Why the account is not the right one, as it was last seen, or null in `reason`. A wrong one is
-   * asked again later.
+   * Why the account is the wrong one, when it was last seen; `reason` is null if it is the right
+   * one. A wrong account is asked for again later.
    */
   account: { reason: string | null; at: number } | null;
-  /** The last comparison that failed. `problem` repeats its error for a moment. */
+  /** The last comparison that failed. `problem` throws its error again for a moment. */
   failure: { error: Error; at: number } | null;
 };
 
@@ -111,13 +113,11 @@ type Guard = {
   deps: GuardDeps;
   name: GatewayName;
   known: Known;
-  /**
-   * Reads the row. Callers that come meanwhile share one reading. It never waits for the gateway.
-   */
+  /** Reads the row, without waiting for the gateway. Concurrent callers share one reading. */
   readRow(): Promise<void>;
-  /** Compares the database with the gateway. Callers that come meanwhile share one comparison. */
+  /** Compares the database with the gateway. Concurrent callers share one comparison. */
   verify(): Promise<string | null>;
-  /** Compares the account with the gateway's name, in the same way. */
+  /** Compares the account with the gateway's name. Concurrent callers share one comparison. */
   compareAccount(): Promise<void>;
 };
 
@@ -159,7 +159,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
         try {
           await raiseDue(guard);
         } catch (error) {
-          // The next heartbeat compares again. A refused key at one gateway does not stop the
+          // The next heartbeat compares again. A key that one gateway refuses does not stop the
           // others.
           if (!(error instanceof OutcomeUnknown)) failures.push(error);
           warnUnwritten(guard, error);
@@ -206,8 +206,8 @@ async function findAnyProblem(guards: Guard[]): Promise<string | null> {
 }
 
 /**
- * Whether money may move at a gateway of a database that has moved to another server, as far as the
- * others say: a restore may have reset one of their payments to one that has not begun.
+ * Whether the other gateways allow money to move at this one, in a database that has moved to
+ * another server: a restore may have reset one of their payments to one that has not begun.
  */
 async function findProblemOfOthers(others: Guard[]): Promise<string | null> {
   const reason = await findAnyProblem(others).catch((error: Error) => {
@@ -257,7 +257,10 @@ async function knowAccount(guard: Guard): Promise<string | null> {
   return guard.known.account?.reason ?? null;
 }
 
-/** Only a start with other settings ends it, so the gateway is not asked for every payment. */
+/**
+ * Only a restart with other settings corrects a wrong account, so the gateway is not asked for
+ * every payment.
+ */
 function findOtherAccount({ deps, known: { account } }: Guard): string | null {
   if (account === null || account.reason === null) return null;
   const isRecent = deps.clock.monotonic() - account.at < heartbeatSeconds * 1_000;
@@ -307,8 +310,8 @@ async function readRow({ deps, name, known }: Guard): Promise<void> {
 }
 
 /**
- * Null if money may move on this server. The answer does not come from `known.reason`: a read of
- * the row that began before the stop may have reset it.
+ * Returns null if money may move on this server. The answer does not come from `known.reason`,
+ * because a read of the row that began before the stop may have reset it.
  */
 async function verify({ deps, name, known }: Guard): Promise<string | null> {
   const { row, stopped } = await compareHeartbeats(deps, name, known);
@@ -318,7 +321,7 @@ async function verify({ deps, name, known }: Guard): Promise<string | null> {
     deps.log.warn('the database runs on another server: comparing the newest records');
     const lost = await findLost({ ...deps, gateway, name }, row.heartbeat_at);
     const called = nameGateway(name, deps.gateways.names);
-    if (lost !== null) return await stop(deps, known, explainLost(lost, called));
+    if (lost !== null) return await stop(deps, known, explainLostChanges(lost, called));
     await moveServer(deps.database.db, name, row.current_server);
   }
   known.verifiedServer = row.current_server;
@@ -407,7 +410,8 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
   await transaction(deps, async ({ db }) => {
     if (!(await stopMoney(db, at, reason))) return;
     await deps.endAccess(db, at);
-    // All that a restore revived has ended, so what opens from now on is new.
+    // All sessions, links and tokens that the restore brought back have ended, so those of this
+    // server are new.
     await moveAccessServer(db, { server: await readServer(db), at });
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });

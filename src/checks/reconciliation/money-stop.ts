@@ -4,7 +4,6 @@ import type { DatabaseHeartbeat } from './gateway-heartbeat.sql.ts';
 // Decides from what the database and the gateway know whether money must stop (decision 0097). Each
 // function returns the reason, or null if money may move.
 
-/** Compares this database's heartbeat with those at the gateway. */
 export function explainAhead(
   { id, heartbeat }: Pick<DatabaseHeartbeat, 'id' | 'heartbeat'>,
   heartbeats: readonly Pick<Heartbeat, 'database' | 'count'>[],
@@ -43,12 +42,12 @@ export function explainFall(
   return `The heartbeat of the database fell from ${highestHeartbeat} to ${heartbeat}.`;
 }
 
-export const explainLost = (lost: string, gateway = 'The gateway') =>
+export const explainLostChanges = (lost: string, gateway = 'The gateway') =>
   `The database runs on another server and does not know ${lost} of ${lowerFirst(gateway)}: that server lacked the last changes.`;
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** How a stop names the gateway. A single one needs no name. */
+/** How a stop names the gateway. If there is only one, it is "the gateway". */
 export const nameGateway = (name: string, names: readonly string[]) =>
   names.length === 1 ? 'The gateway' : `The gateway ${name}`;
 

@@ -106,7 +106,7 @@ export async function reconcile(
   }
 }
 
-/** The same on a connection of the caller, who closes it afterwards. */
+/** Reconciles on a connection of the caller, who closes it afterwards. */
 export async function reconcileOn(
   client: pg.ClientBase,
   deps: ReconcileDeps,
@@ -261,8 +261,8 @@ async function compareRecords(
 }
 
 /**
- * Posts the fees of the account, and those of payments that we know. Others are posted once their
- * payment is known.
+ * Posts the fees of the account, and those of payments that we know. The others are posted once
+ * their payment is known.
  */
 async function takeFees(
   deps: ReconcileDeps,
@@ -313,7 +313,10 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
   if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 
-/** Records our rows that the gateway did not list. All its records have been read by now. */
+/**
+ * Writes a difference for each row that the gateway did not list. All its records have been read by
+ * now.
+ */
 async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;
@@ -362,15 +365,15 @@ async function settleDifferences(
 /** Each batch renews the lease. A killed process delays the run by this much. */
 const dailyLeaseSeconds = 1_800;
 const daySeconds = 86_400;
-/** An operator is called if no run has ended for a day and a half. */
+/** An operator is alerted if no run has ended for a day and a half. */
 const lateSeconds = daySeconds / 2;
 /** Disputes and refunds come late; older records were compared on earlier days. */
 const dailyDays = 40;
 
 /**
  * Reconciles each gateway once a day, in one process. Returns 0, because nothing else is due today.
- * While money is stopped it waits: it would report everything that `recordLost` is about to record.
- * A gateway that does not answer does not delay the others.
+ * While money is stopped it does nothing, because it would report everything that `recordLost` is
+ * about to record. A gateway that does not answer does not delay the others.
  */
 export async function runDailyReconciliation(deps: ReconcileDeps): Promise<number> {
   let failure: unknown = null;
@@ -392,7 +395,7 @@ async function runDaily(deps: ReconcileDeps, gateway: GatewayName): Promise<void
     (problem) => problem !== null,
     (error) => {
       if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
-      // Reading the records will meet the same failure, and report that the run is late.
+      // Reading the records will fail in the same way and report that the run is late.
       return false;
     },
   );
@@ -437,7 +440,7 @@ async function callIfLate(deps: ReconcileDeps, gateway: GatewayName): Promise<vo
   if (due_at === null) return;
   const late = secondsAfter(Temporal.Instant.from(due_at), lateSeconds);
   if (Temporal.Instant.compare(deps.clock.now(), late) < 0) return;
-  const detail = `The daily reconciliation with the gateway ${gateway} was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` does the same.`;
+  const detail = `The daily reconciliation with the gateway ${gateway} was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` runs it now.`;
   const { db } = deps.database;
   if (await hasAlert(db, 'gateway_not_reconciled', detail)) return;
   await raiseAlert(deps, db, { kind: 'gateway_not_reconciled', detail });

@@ -10,7 +10,6 @@ import { isUuid } from '#platform/shared/uuid.ts';
 // Our rows about records of the gateway. One statement reads those of a whole batch by index,
 // however large the tables are.
 
-/** Our facts about one record of the gateway. */
 export type OwnRow = {
   reference: string | null;
   own_id: string;
@@ -129,7 +128,7 @@ export async function sumCollected(
   return sums;
 }
 
-/** Which of these transactions of the gateway are posted. */
+/** The transactions of the gateway that are posted already. */
 export async function listKnownFees(
   client: Client,
   gateway: GatewayName,
@@ -147,7 +146,6 @@ export async function listKnownFees(
 export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
   reference === null ? [own_id] : [own_id, reference];
 
-/** The checkouts of these payments. */
 export async function listPaidCheckouts(
   client: Client,
   gateway: GatewayName,
@@ -239,7 +237,7 @@ export type RunDifference = {
 
 export type NewDifference = Omit<RunDifference, 'alert_id' | 'outcome'>;
 
-/** Writes what a batch of pages brought, and the position in the records, in one statement. */
+/** Writes the results of a batch of pages, and the position in the records, in one statement. */
 export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,

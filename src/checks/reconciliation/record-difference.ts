@@ -40,7 +40,9 @@ export type RecordingDeps = ReconcileDeps &
     operator: string;
     /** The gateway whose records are read. */
     gateway: GatewayName;
-    /** Whether money is stopped. Then no process settles what was in flight at the backup. */
+    /**
+     * Whether money is stopped. While it is, no process settles what was in flight at the backup.
+     */
     isStopped: boolean;
   };
 
@@ -51,9 +53,10 @@ class AlreadyRecorded extends Error {}
 const silent = { sendsMessages: false };
 
 /**
- * Records what the gateway did without our knowing (decision 0098). If that is not possible, raises
- * an alert and blocks the checkout, so that nothing in it is charged or refunded twice. Returns the
- * differences that are settled: all refunds of one request are recorded together.
+ * Records something that the gateway did and this database does not know (decision 0098). If that
+ * is not possible, raises an alert and blocks the checkout, so that nothing in it is charged or
+ * refunded twice. Returns the differences that are settled: all refunds of one request are recorded
+ * together.
  */
 export async function recordDifference(
   deps: RecordingDeps,
@@ -76,7 +79,7 @@ export async function recordDifference(
       ? (difference.checkout_id ?? (await findPaidCheckout(deps, client, record)))
       : difference.checkout_id;
   const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
-  // It belongs to a checkout that is not in this database, so nothing can be done twice.
+  // The record belongs to a checkout that is not in this database, so nothing can be done twice.
   if (checkout_id === null || merchant === null) return await reported();
   const group =
     record_kind === 'refund' && record.request
@@ -173,8 +176,8 @@ async function recordLostPayment(
 }
 
 /**
- * Reads what a list does not have: the time of a hold, and the ids of the card network. Only a first
- * payment cannot be recorded without them.
+ * Reads details that a list does not contain: the time of a hold, and the ids of the card network.
+ * Only a first payment cannot be recorded without them.
  */
 async function readLive(deps: RecordingDeps, merchant: Merchant, record: GatewayRecord) {
   const gateway = deps.gateways.of(deps.gateway);

@@ -15,7 +15,7 @@ import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts
 import { lockRecording } from './reconciliation.sql.ts';
 import { settleInFlight } from './settle-in-flight.ts';
 
-/** A hold of the days before the backup may have been captured or voided since. */
+/** A hold that was made in the days before the backup may have been captured or voided since. */
 const marginDays = 8;
 /** The range for a database without a heartbeat to count from. */
 const ordinaryDays = 40;
@@ -56,8 +56,8 @@ async function recordOn(
   for (const name of names) await nameDatabase(db, deps.random.uuid(), name);
   const before = await Promise.all(names.map((name) => readHeartbeat(db, name)));
   const isStopped = before.some(({ stopped_at }) => stopped_at !== null);
-  // These are settled first. Otherwise an attempt that has ended would prevent the recording of a
-  // later one.
+  // Attempts in flight are settled first. Otherwise one that has ended would prevent the recording
+  // of a later one.
   const recorder = { ...deps, operator, isStopped };
   const answer: Reconciled = { checked: 0, differences: [], recorded: 0 };
   if (isStopped) answer.recorded += await settleInFlight(recorder);
@@ -127,6 +127,6 @@ function readsFrom(
   return isStopped ? null : timestamp(secondsAfter(startOfDay(clock.now()), -ordinaryDays * day));
 }
 
-/** The start of the day: a run that continues must have the same range. */
+/** The start of the day, because a run that continues must have the same range. */
 const startOfDay = (now: Temporal.Instant) =>
   Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);

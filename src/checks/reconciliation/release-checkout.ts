@@ -5,8 +5,8 @@ import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 
 /**
- * Releases a checkout once an operator has settled what the gateway did for it: its plan and refunds
- * go on.
+ * Releases a checkout once an operator has settled what the gateway did for it. Its plan and
+ * refunds go on.
  */
 export async function releaseCheckout(
   deps: OperatorDeps,

@@ -3,7 +3,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
 import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { type DifferenceKind, remedies } from './compare.ts';
+import { type DifferenceKind, descriptions, remedies } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
 import type { RunDifference } from './reconciliation.sql.ts';
 
@@ -11,7 +11,7 @@ const cannotRecord = 'It cannot be recorded: ';
 
 /**
  * Raises one alert for a difference. A difference that still blocks its checkout keeps its alert;
- * `why` says why it blocks. Returns the alert's id, which is the difference's.
+ * `why` says why it blocks. Returns the alert's id.
  */
 export async function reportDifference(
   deps: ReconcileDeps,
@@ -25,20 +25,18 @@ export async function reportDifference(
   const record = `${record_kind} ${reference}`;
   const isAlone = deps.gateways.names.length === 1;
   const subject = isAlone ? `The gateway's ${record}` : `The ${record} of the gateway ${gateway}`;
-  const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
+  const what = `${subject}${about} ${descriptions[kind as DifferenceKind]}`;
   const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
   const { db } = deps.database;
   const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
   // An earlier run may have found this under another kind.
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. A run that
-  // continues may find another reason, because the payment is paused by then, so the reason is not
-  // compared.
-  const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
-  // Before there were several gateways, the text named none.
-  if (why === null && !isAlone)
-    starts.push(`The gateway's ${record} (`, `The gateway's ${record}:`);
+  // The text of a block says how to release the checkout, so an operator must see it. The reason is
+  // not compared: a run that continues may find another one, because the payment is paused by then.
+  const starts = why === null ? [`${subject} `] : [`${what} ${cannotRecord}`];
+  // The text of an alert from the time of a single gateway did not name it.
+  if (why === null && !isAlone) starts.push(`The gateway's ${record} `);
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (
     known ??

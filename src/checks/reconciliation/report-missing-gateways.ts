@@ -27,7 +27,8 @@ export async function reportMissingGateways(deps: {
     const start = `The settings have no gateway ${gateway}, which this service has used.`;
     deps.log.error({ gateway }, 'the settings of a gateway that was used are gone');
     const kind = 'gateway_without_settings';
-    // An alert that an operator has closed is enough until the gateway was there again.
+    // If an operator closed the alert, no other one is raised until the gateway has been in the
+    // settings again.
     if ((await findAlertThatStarts(db, kind, [start], { isOpen: false, since })) !== null) continue;
     const detail = `${start} Its payments, refunds and disputes wait. Put its settings back.`;
     await raiseAlert(deps, db, { kind, detail });

@@ -14,16 +14,16 @@ type SettlingDeps = Omit<RecordingDeps, 'gateway'>;
 
 /**
  * Settles what was in flight when the backup was made, with the outcome that the gateway reports
- * (decision 0098). It only looks things up: nothing is sent, held or voided. First payments that
- * ended in a hold or a capture are recorded when the gateway's records are read (`compareToRecord`).
+ * (decision 0098). It only looks up: nothing is charged, held or voided. First payments that ended
+ * in a hold or a capture are recorded when the gateway's records are read (`compareToRecord`).
  * Attempts that have not ended, and attempts that the gateway does not know, are left to the
  * service. Open disputes are read again. Returns how many attempts were settled.
  */
 export async function settleInFlight(deps: SettlingDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
-  // A dispute that has ended since would still pause its plan, and a payment that the gateway took
-  // after its end could not be recorded.
+  // A dispute that ended after the backup would still pause its plan, and a payment that the
+  // gateway took after its end could not be recorded.
   for (const dispute of await listOpenDisputes(db)) {
     await tried(deps, dispute, async (merchant) => {
       await readAgain(deps, merchant, dispute);

@@ -3,7 +3,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 
 const pausesMax = 6;
 
-/** Waits while the gateway asks for fewer requests, longer each time. */
+/** Reads, and waits while the gateway asks for fewer requests, longer each time. */
 export async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
   for (let pauses = 0; ; pauses += 1) {
     try {

@@ -14,11 +14,9 @@ const create: Record<Protocol, (settings: GatewaySettings) => Gateway> = {
   hyperswitch: createHyperswitchGateway,
 };
 
-/** The port over the adapter that the settings name. */
 export const createGateway = (settings: GatewaySettings): Gateway =>
   create[settings.protocol](settings);
 
-/** All gateways of the settings, each within its own limits. */
 export const openGateways = (
   settings: readonly NamedSettings[],
   deps: { clock: Clock; log: Logger },

@@ -83,7 +83,7 @@ export const closedSetting = 'CLOSED';
  */
 export const prefixOf = (name: GatewayName) => `GATEWAY_${name.toUpperCase()}_`;
 
-/** The settings by which an adapter finds our test gateway. */
+/** The settings with which an adapter finds our test gateway. */
 export const atTestGateway = (protocol: Protocol, url: string) => ({
   apiUrl: url,
   scriptUrl: `${url}${adapters[protocol].testScript}`,
@@ -110,7 +110,7 @@ export function environmentOf(gateways: readonly NamedSettings[]): Record<string
   };
 }
 
-/** The names of the settings by which a command finds the same test gateway. */
+/** The names of the settings with which a command finds the same test gateway. */
 export const settingsToFind = (protocol: Protocol): string[] => {
   const { names } = adapters[protocol];
   return [testGatewaySetting, names.secretKey, names.publicKey];

@@ -27,7 +27,6 @@ export class ApiError extends Error {
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** The values that every call of the adapter needs. */
 export type HyperswitchApi = {
   readonly settings: GatewaySettings;
   /** Sends a request. Throws `ApiError`, or `OutcomeUnknown` if no answer came. */
@@ -94,10 +93,10 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
   };
 }
 
-/** The first payments that were asked about are forgotten beyond this number. */
+/** Beyond this number of payments, the ones that were asked about first are forgotten. */
 const askedMax = 10_000;
 
-/** Allows so many questions a minute about each payment, in this process. */
+/** Allows this many questions a minute about each payment, in this process. */
 function limitQuestions(perMinute: number | null): HyperswitchApi['mayAskAcquirer'] {
   if (perMinute === null) return () => true;
   const asked = new Map<string, number[]>();
@@ -118,7 +117,7 @@ function readAnswer<T>(
   text: string,
 ): T {
   const body = readJson(text);
-  // A payment that a rule of the account blocks is refused with status 200.
+  // A refusal by a rule of the account also has status 200.
   if (status === 200 && body !== null && body.error === undefined) return body as T;
   const code = body?.error?.code;
   const requestId = headers['x-request-id'];

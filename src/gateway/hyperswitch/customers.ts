@@ -58,8 +58,8 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
     },
 
     /**
-     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is lost
-     * until its database writes the next (decision 0097).
+     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is missing
+     * until its database writes the next one (decision 0097).
      */
     async writeHeartbeat({ database, gateway, count }) {
       const found = await readHeartbeats(api);
@@ -93,7 +93,7 @@ async function createCustomer(
     try {
       await api.call('POST', '/customers', { merchant, body });
     } catch (error) {
-      // The id is derived from the checkout, so it is the same shopper.
+      // The id is derived from the checkout, so the existing customer is the same shopper.
       if (!isCode(error, codes.tooMany)) throw error;
     }
   };

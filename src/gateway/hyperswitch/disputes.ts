@@ -21,7 +21,7 @@ function knownStatus(dispute: Dispute): DisputeState['status'] | null {
     case 'dispute_lost':
     case 'dispute_accepted':
     case 'dispute_expired':
-      // The bank decides for the cardholder if it gets no answer in time.
+      // If the bank gets no answer in time, it decides for the cardholder.
       return isInquiry(dispute) ? 'closed' : 'lost';
     case 'dispute_cancelled':
       return 'closed';

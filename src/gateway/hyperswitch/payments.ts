@@ -152,7 +152,7 @@ async function listAll(
 async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState | RefusedData> {
   const { merchant, card, instalments, statement, capture } = payment;
   if (card !== null && 'card_token' in card) {
-    throw new RequestRefused('the gateway takes no token of a card');
+    throw new RequestRefused('the gateway does not accept card tokens');
   }
   const isHeld = capture === 'later';
   try {

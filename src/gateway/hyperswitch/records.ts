@@ -24,7 +24,7 @@ function paymentRecord(payment: Payment): GatewayRecord {
   const { payment_id, metadata } = payment;
   const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
   const covered = (textOf(instalments ?? instalment) ?? '').split(',');
-  // A verification of a card for nothing takes nothing, but a small amount may be held. Statuses that
+  // A verification without an amount takes nothing. One with a small amount holds it. Statuses that
   // we do not know are not decided yet.
   const isForNothing = isVerification(payment_id) && payment.amount === 0;
   const state = isForNothing ? 'nothing' : paymentStates[payment.status];
@@ -72,8 +72,8 @@ const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
   (from === null || created_at >= from) && (to === null || created_at < to);
 
 /**
- * The documentation and the server disagree on the names of the time filters, so we do not use them.
- * Records come newest first: the list ends with the first page that is older than the range.
+ * The documentation and the server disagree on the names of the time filters, so they are not used.
+ * Records come newest first, so the list ends with the first page that is older than the range.
  */
 async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
   const { data, next } = await listPage(api, page.after);

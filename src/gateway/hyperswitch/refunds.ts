@@ -10,7 +10,10 @@ import type { Refund } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { refundId } from './ids.ts';
 
-/** The gateway refuses the refund itself: its amount, its number, or the payment's state. */
+/**
+ * Codes with which the gateway refuses the refund itself: its amount, its number, or the payment's
+ * state.
+ */
 const refused = [
   codes.exceeds,
   codes.tooMany,

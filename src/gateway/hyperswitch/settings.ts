@@ -3,7 +3,10 @@ import { type AdapterSettings, commonProblems } from '#gateway/settings.ts';
 /** Acquirers void a hold after about a week, and few of them say when. */
 export const holdDays = 7;
 
-/** A larger hold would surprise a shopper who only enters another card. */
+/**
+ * The limit for the amount of a verification. A larger hold would surprise a shopper who only
+ * enters another card.
+ */
 const verificationAmountMax = 10_000;
 
 export const hyperswitchSettings: AdapterSettings = {

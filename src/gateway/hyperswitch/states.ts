@@ -64,8 +64,8 @@ export function paymentState(payment: Payment): PaymentState {
 }
 
 /**
- * The shopper has not entered a card, or the bank asks for a challenge, or the gateway is still
- * processing.
+ * The state of a payment that has not ended: the shopper has not entered a card, the bank asks for
+ * a challenge, or the gateway is still processing.
  */
 function undecided(payment: Payment) {
   const { payment_id: payment_ref, next_action, client_secret } = payment;
@@ -127,8 +127,8 @@ export function undecidedError(what: string, payment: Payment): OutcomeUnknown {
 }
 
 /**
- * A payment that stores a card. It is for nothing, or it is a small hold that is voided once it has
- * verified the card.
+ * The state of a payment that stores a card. Its amount is zero, or a small hold that is voided
+ * once it has verified the card.
  */
 export function verificationState(payment: Payment): CardVerification {
   const { payment_ref: _, ...state } = paymentState(payment);
@@ -151,7 +151,7 @@ export function verificationState(payment: Payment): CardVerification {
   return { ...state, verification_ref } as CardVerification;
 }
 
-/** The reason for which a hold is voided that has verified a card. The gateway keeps it. */
+/** The reason with which the hold of a verified card is voided. The gateway stores it. */
 export const verifiedReason = 'the card is verified';
 
 /** The reason for which a hold is voided whose card cannot be charged later. The gateway keeps it. */
@@ -187,7 +187,10 @@ function heldCard(payment: Payment): HeldCard {
 
 const results: Record<string, string> = { success: 'authenticated', failed: 'failed' };
 
-/** Null if the acquirer itself authenticates the shopper: then it reports nothing about it. */
+/**
+ * Null if the acquirer itself authenticates the shopper, because the gateway reports nothing about
+ * that.
+ */
 function authenticationOf({
   external_authentication_details: details,
 }: Payment): Authentication | null {

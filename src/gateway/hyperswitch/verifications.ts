@@ -18,7 +18,7 @@ type VerificationCalls = Pick<
 >;
 
 /**
- * The part of the port that verifies a card. Not every acquirer takes a payment of nothing; then a
+ * The part of the port that verifies a card. Some acquirers refuse a payment of zero. With them a
  * small amount is held, and voided as soon as the card is verified.
  */
 export function verificationCalls(api: HyperswitchApi): VerificationCalls {
@@ -26,7 +26,7 @@ export function verificationCalls(api: HyperswitchApi): VerificationCalls {
     async beginVerification(card) {
       const { merchant, checkout_id, attempt_id } = card;
       if (card.card_token !== null) {
-        throw new RequestRefused('the gateway takes no token of a card');
+        throw new RequestRefused('the gateway does not accept card tokens');
       }
       const amount = api.settings.verificationAmount ?? 0;
       const body = {

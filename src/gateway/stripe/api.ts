@@ -6,7 +6,6 @@ import { isOtherRequest, isRepeatedFailure } from './errors.ts';
 import { keepClientUserAgent, sendWithoutStack } from './quicker-requests.ts';
 import { stripeSettings } from './settings.ts';
 
-/** The values that every call of the adapter needs. */
 export type StripeApi = {
   readonly stripe: Stripe;
   readonly settings: GatewaySettings;
@@ -57,8 +56,8 @@ type Request<T> = {
  * really happened. A repeated 500 means that the request has ended, so we look up whether it took
  * effect. If not, we send it under the next key. A retry reaches that key by the same steps.
  *
- * A key that was used with other parameters says nothing about the request that used it: it may be
- * in flight. A safe request is then sent under the next key. Any other is looked up and not sent
+ * A key that was used with other parameters does not show what happened to the request that used
+ * it, which may be in flight. A safe request is then sent under the next key. Any other is looked up and not sent
  * (decision 0049).
  */
 export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<T> {

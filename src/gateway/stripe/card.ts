@@ -4,8 +4,7 @@ type Card = Pick<Stripe.PaymentMethod.Card, 'brand' | 'last4' | 'exp_year' | 'ex
   fingerprint?: string | null;
 };
 
-/** A card as the port describes it. */
-export const faceOf = (card: Card | null | undefined) => ({
+export const describeCard = (card: Card | null | undefined) => ({
   brand: card?.brand ?? null,
   last4: card?.last4 ?? null,
   expires: card ? `${card.exp_year}-${String(card.exp_month).padStart(2, '0')}` : null,

@@ -16,7 +16,7 @@ export function customerCalls(api: StripeApi): CustomerCalls {
 
     async deleteCustomer({ merchant, customer_ref }) {
       try {
-        // A DELETE needs no key: deleting twice is the same as deleting once.
+        // Deleting twice is the same as deleting once, so a DELETE needs no key.
         await stripe.customers.del(customer_ref, {}, options(merchant));
       } catch (error) {
         if (!isCode(error, 'resource_missing')) fail(error);
@@ -60,7 +60,7 @@ async function createCustomer(
   };
   const create = async (params: Stripe.CustomerCreateParams, key: string) => {
     const send = (how: Stripe.RequestOptions) => api.stripe.customers.create(params, how);
-    // A second customer does no harm.
+    // An earlier customer need not be found: a second one does no harm.
     const find = async () => null;
     const customer = await sendOnce(api, { key, merchant, send, find, isSafe: true });
     return { customer_ref: customer.id };

@@ -1,7 +1,7 @@
 import Stripe from 'stripe';
 import { cardKeyOf, type Decline, type DeclineReason } from '#gateway/gateway.ts';
 import { waitOf } from '#gateway/network-advice.ts';
-import { faceOf } from './card.ts';
+import { describeCard } from './card.ts';
 import { isDataRefused, isTokenRefused } from './errors.ts';
 
 // Why a bank or the gateway declines a card, and whether a retry may help.
@@ -45,7 +45,7 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'authentication_required',
 ]);
 
-/** After these codes the issuer forbids a retry, even if its advice does not say so. */
+/** With these codes the issuer forbids a retry, even if its advice does not say so. */
 const finalCodes: ReadonlySet<string> = new Set([
   'fraudulent',
   'invalid_account',
@@ -70,7 +70,7 @@ export function declineOf(refusal: CardRefusal): Decline {
     code: decline_code ?? code ?? null,
     network_code: network_decline_code ?? null,
     ...waitOf(refusal.network_advice_code),
-    ...(payment_method?.card && { card_key: cardKeyOf(faceOf(payment_method.card)) }),
+    ...(payment_method?.card && { card_key: cardKeyOf(describeCard(payment_method.card)) }),
   };
 }
 

@@ -74,7 +74,8 @@ export function fail(error: unknown): never {
     error instanceof Stripe.errors.StripeConnectionError ||
     statusCode === undefined ||
     statusCode >= 500 ||
-    // Too many requests, or a key in use. This call did nothing, but another one may have.
+    // There were too many requests, or the key is in use. This call did nothing, but another one
+    // may have.
     statusCode === 409 ||
     statusCode === 429;
   if (unknown) {

@@ -4,7 +4,7 @@ import { type StripeApi, sendOnce } from './api.ts';
 import { differs, fail } from './errors.ts';
 import { expanded, isStored } from './states.ts';
 
-// Payments as the gateway keeps them, read and created.
+// Reads and creates payments at the gateway.
 
 export async function retrieveIntent(
   { stripe, options }: StripeApi,
@@ -73,7 +73,7 @@ async function findSameIntent(
   }
   const isSame = found.amount === amount && found.currency === currency.toLowerCase();
   if (!isSame) throw differs('payment', amount, found.amount);
-  // The card of a charge is already stored.
+  // A charge does not store its card: the card is stored already.
   if ('store_card' in payment && payment.store_card !== isStored(found)) {
     throw new RequestRefused('the gateway holds a payment of the attempt with another term');
   }

@@ -1,7 +1,6 @@
 import type Stripe from 'stripe';
 
-// Both functions are only for speed. A request took 110 µs of processor time without them, and takes
-// 88 µs.
+// Both functions save processor time: a request takes 88 µs instead of 110.
 
 /** Makes the SDK build the header that describes it once, and not for each request. */
 export function keepClientUserAgent(stripe: Stripe): void {
@@ -19,8 +18,8 @@ export function keepClientUserAgent(stripe: Stripe): void {
 }
 
 /**
- * Sends a request without recording where it was sent from. The SDK would write down a stack for
- * each request, for an error that it may throw later. We throw our own errors instead.
+ * Sends a request without capturing the call stack. The SDK would capture one for each request, for
+ * an error that it may throw later. We throw our own errors instead.
  */
 export function sendWithoutStack<T>(send: () => Promise<T>): Promise<T> {
   const { stackTraceLimit } = Error;

@@ -83,13 +83,16 @@ function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
 }
 
 /**
- * Transactions by which the gateway charges an account for its services. The charge is the amount,
- * not the fee.
+ * The types of transactions by which the gateway charges an account for its services. Their amount
+ * is the fee.
  */
 const accountFees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee', 'network_cost']);
-/** Movements between the account and its owner's bank, and what the gateway keeps as a reserve. */
+/**
+ * The types of movements between the account and its owner's bank, and of reserves that the gateway
+ * keeps.
+ */
 const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
-/** The sources of transactions that are compared on their own. */
+/** Transactions with these sources are compared as charges, refunds and disputes. */
 const comparedSources = new Set(['charge', 'refund', 'dispute']);
 
 /** A movement of the balance is `taken` if no other record of the run explains it. */

@@ -9,7 +9,7 @@ import {
   type SchemeData,
 } from '#gateway/gateway.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { faceOf } from './card.ts';
+import { describeCard } from './card.ts';
 import { cardToEnterAgain, declineOf } from './declines.ts';
 import { holdDays } from './settings.ts';
 
@@ -73,7 +73,7 @@ export function takenState(
     case 'declined':
       return state;
     case 'voided':
-      // It was voided after a failed answer, before we learnt of it. Nothing is held.
+      // The payment was voided after a failed answer, before we knew of it. Nothing is held.
       return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
     default:
       throw new OutcomeUnknown(`a payment that begins is ${intent.status}`);
@@ -88,7 +88,7 @@ export function verification(setup: Stripe.SetupIntent): CardVerification {
       if (method === null) throw new OutcomeUnknown('a verified card has no reference');
       const attempt = typeof setup.latest_attempt === 'object' ? setup.latest_attempt : null;
       const authentication = readSecure(attempt?.payment_method_details.card?.three_d_secure);
-      // The gateway tells no id of the network before the card is charged.
+      // The gateway reports no id of the card network before the card is charged.
       const facts = { card: cardOf(method), authentication, scheme: null };
       return { outcome: 'verified', verification_ref, ...facts };
     }
@@ -109,7 +109,7 @@ export function verification(setup: Stripe.SetupIntent): CardVerification {
   }
 }
 
-const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({ card_ref: id, ...faceOf(card) });
+const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({ card_ref: id, ...describeCard(card) });
 
 export const isStored = (intent: Stripe.PaymentIntent) =>
   intent.setup_future_usage === 'off_session';
@@ -117,7 +117,7 @@ export const isStored = (intent: Stripe.PaymentIntent) =>
 function heldCard(intent: Stripe.PaymentIntent): HeldCard {
   const method = typeof intent.payment_method === 'object' ? intent.payment_method : null;
   const card_ref = isStored(intent) ? (method?.id ?? null) : null;
-  return { card_ref, ...faceOf(method?.card) };
+  return { card_ref, ...describeCard(method?.card) };
 }
 
 const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>

@@ -6,7 +6,7 @@ import {
   RequestRefused,
 } from '#gateway/gateway.ts';
 import { type StripeApi, sendOnce } from './api.ts';
-import { faceOf } from './card.ts';
+import { describeCard } from './card.ts';
 import { type CardRefusal, cardToEnterAgain, declineOf } from './declines.ts';
 import { fail, isCode, isTokenRefused } from './errors.ts';
 import { expandedSetup, verification } from './states.ts';
@@ -31,10 +31,10 @@ export function verificationCalls(api: StripeApi): VerificationCalls {
           {},
           api.options(merchant),
         );
-        return faceOf(token.payment_method_preview?.card);
+        return describeCard(token.payment_method_preview?.card);
       } catch (error) {
         // The attempt that follows says that the card must be entered again.
-        if (isTokenRefused(error) || isCode(error, 'resource_missing')) return faceOf(null);
+        if (isTokenRefused(error) || isCode(error, 'resource_missing')) return describeCard(null);
         fail(error);
       }
     },

@@ -55,7 +55,7 @@ async function createAccount(name: string): Promise<ServerAccount> {
       await runProgram(command, args, { env: serverEnvironment });
       return await findAccount(name);
     } catch {
-      // This system has a different command or none. Then the next best account has to do.
+      // This system has a different command or none. The next candidate is tried.
     }
   }
   return null;

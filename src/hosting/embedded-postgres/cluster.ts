@@ -105,7 +105,8 @@ async function initialise(
   settings: Record<string, string>,
 ): Promise<void> {
   const { home, account } = cluster;
-  // The cluster is made under another name first, so that a folder called `data` is always complete.
+  // The cluster is created under another name first, so that a folder called `data` is always
+  // complete.
   const fresh = path.join(home, 'data.new');
   const initialPassword = path.join(home, 'password.new');
   await fs.rm(fresh, { recursive: true, force: true });

@@ -60,8 +60,8 @@ async function isPostmasterOf(cluster: Cluster, pid: number): Promise<boolean> {
 
 /**
  * Kills children whose postmaster was killed in the middle of a long statement. They would run that
- * statement to its end, although its result is lost and the log will be replayed. Only Linux shows
- * which cluster a child belongs to, by its working directory. Elsewhere we wait.
+ * statement to its end, although its result is lost. Only Linux shows which cluster a child belongs
+ * to, by its working directory. Elsewhere we wait.
  */
 export async function killStragglers(cluster: Cluster, log: EmbeddedPostgresLog): Promise<void> {
   if (process.platform !== 'linux') return;

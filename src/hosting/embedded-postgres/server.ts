@@ -72,7 +72,7 @@ const defaultSettings: Record<string, string> = {
   max_connections: '200',
   shared_buffers: '128MB',
   max_wal_size: '1GB',
-  // Statements are small and cores are few.
+  // JIT compilation costs more than it saves on small statements.
   jit: 'off',
   max_parallel_workers_per_gather: '0',
   timezone: 'UTC',

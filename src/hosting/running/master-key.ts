@@ -27,8 +27,8 @@ export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
 }
 
 /**
- * The same for a command that runs beside the service. It never makes a key, because the service
- * could not open what the command sealed.
+ * Finds the master keys for a command that runs beside the service. It never makes a key, because
+ * the service could not open what the command sealed.
  */
 export async function findMasterKeys(config: Where): Promise<Buffer[]> {
   if (config.masterKeys.length > 0) return config.masterKeys;

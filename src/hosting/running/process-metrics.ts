@@ -7,12 +7,9 @@ import { type Clock, within } from '#platform/shared/clock.ts';
 // completely if one process hangs, dies or is starting, and its sums drop when a process ends
 // (decision 0103).
 
-/** One process's metrics, as the library describes them. */
 type Readings = { name: string; type: string }[];
 
-/** Sent by the supervisor to ask a process for its metrics. */
 const askMessage = 'metrics';
-/** The answer of a process. */
 type MetricsMessage = { readings: Readings };
 
 /** How long a scrape waits for a process. Prometheus itself gives up after ten seconds. */
@@ -34,7 +31,6 @@ const isLasting = ({ type }: { type: string }) => type === 'counter' || type ===
 
 const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
 
-/** Adds up the metrics of several processes. The sum of a counter never decreases. */
 export function gatherMetrics(clock: Clock): {
   /** Call it when the process has begun to answer. */
   add(worker: Worker): void;

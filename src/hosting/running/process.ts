@@ -20,7 +20,7 @@ process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
 process.on('SIGTERM', () => told.resolve(undefined));
-// Without the supervisor nothing else would ever stop this process.
+// If the supervisor is gone, no one else stops this process.
 process.on('disconnect', () => told.resolve(undefined));
 
 const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);

@@ -36,8 +36,8 @@ type ServiceOptions = {
 type Started = (() => Promise<void>)[];
 
 /**
- * Starts the service with everything below it: a database, its migrations, and the number of
- * processes asked for. `stop` ends them in reverse order, and so does a step that fails.
+ * Starts the service with everything below it: a database, its migrations, and the configured
+ * number of processes. `stop` ends them in reverse order, and so does a step that fails.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Running> {
   const { role, processes, log } = options;
@@ -110,7 +110,8 @@ async function startGateways(
         pageOrigin: new URL(config.baseUrl).origin,
         webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events/${name}`,
         protocol,
-        // A sandbox that switches protocols finds the books of each one again.
+        // Each protocol has its own books, which a sandbox finds again when it changes the
+        // protocol.
         files: protocol === protocols[0] ? 'gateway' : `gateway-${name}`,
       },
     );
@@ -235,13 +236,12 @@ export type FailedMessage = { failed: { message: string; code?: string; port?: n
 /** Sent by the supervisor to make a process finish its work and exit. */
 export type StopMessage = { graceMilliseconds: number };
 
-/** The processes of a service. */
 type Processes = {
   readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
   readonly clock: Clock;
   readonly whenReady: (worker: Worker) => void;
-  /** The running processes. `fork` adds them, and removes them when they end. */
+  /** The running processes. Only `fork` adds and removes them. */
   readonly live: Set<Worker>;
   /** Only `stopProcesses` sets it. After that no process is replaced. */
   isStopping: boolean;

@@ -90,7 +90,9 @@ export type DrillAnswer = {
   reason: string | null;
   /** The time since the last byte was sent. */
   milliseconds: number | null;
-  /** How long the body took when it was sent in pieces, unless the answer came before its end. */
+  /**
+   * How long the body took to send, if it was sent in pieces and the answer did not come earlier.
+   */
   sent_in?: number;
 };
 
@@ -104,7 +106,9 @@ export function toAnswer({ status, reason, timings }: Exchange): DrillAnswer {
 export const isAccepted = ({ status }: DrillAnswer) =>
   status !== null && status >= 200 && status < 300;
 
-/** The contract asks for answers "well under 10 seconds". We take that to mean half of it. */
+/**
+ * The contract asks for answers "well under 10 seconds". We take that to mean half of that time.
+ */
 const slowMilliseconds = 5_000;
 
 /**

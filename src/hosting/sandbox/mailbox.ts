@@ -10,7 +10,7 @@ import {
   type MailboxEntry,
 } from '#purchases/messages/sending/mailbox.sql.ts';
 
-/** Accepts every callback, for the shop of a story, which itself ends before its last callback. */
+/** A story's callbacks go here after its own receiver has ended. Every one is accepted. */
 export const callbackPath = '/callback';
 
 /** More than a person reads at once. Older messages stay in the database. */

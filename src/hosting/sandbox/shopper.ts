@@ -11,7 +11,7 @@ export const approvedCard = '4242424242424242';
 export const challengeAnswers = ['approve', 'decline', 'abandon'] as const;
 export type ChallengeAnswer = (typeof challengeAnswers)[number];
 
-/** The page's limits refuse the shopper at the moment. */
+/** The limits of the page refused the shopper. */
 export class TooManyRequests extends OperatorError {}
 
 export type ShopperDeps = { clock: Clock; gateway: CardGateway };

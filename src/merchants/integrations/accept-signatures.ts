@@ -22,8 +22,9 @@ export function needsAcceptance(posts: SignedPost[]): boolean {
 }
 
 /**
- * The integrations whose unsigned POSTs must be refused because an earlier POST was signed. An
- * unsigned POST locks its integration, so it either commits before the first signed one or sees it.
+ * Returns the integrations whose unsigned POSTs must be refused because an earlier POST was signed.
+ * An unsigned POST locks its integration, so it either commits before the first signed one or sees
+ * it.
  */
 export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<Set<string>> {
   const touched = posts

@@ -39,7 +39,7 @@ type Deps = {
   rateLimits: RateLimits;
 };
 
-/** The key that signed a body, or null if the body is unsigned and may be. */
+/** The key that signed a body. Null if the body is unsigned and the integration need not sign. */
 export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
   const { caller, header, compact } = body;
   if (header === undefined) {

@@ -99,9 +99,12 @@ export async function createIntegration(
 
 const ownMax = 20;
 
-/** Those of the last day count too: a revoked one may have used its limits before the next. */
+/**
+ * Integrations of the last day count too, because a revoked one may have used its limits before the
+ * next was created.
+ */
 async function refuseTooMany(db: Handle, merchant_id: string, now: Timestamp): Promise<void> {
-  // Two that are created at once are counted one by one.
+  // Under this lock, two concurrent creations count each other.
   await lockMerchant(db, merchant_id);
   const since = timestamp(Temporal.Instant.from(now).subtract({ hours: 24 }));
   if ((await countOwnIntegrations(db, merchant_id, since, ownMax)) < ownMax) return;

@@ -7,7 +7,10 @@ type Life = { created_at: Timestamp; expires_at: Timestamp | null };
 export type StoredClientSecret = Life & {
   secret_hash: Buffer;
   integration_id: string;
-  /** A person who may not end the review of refunds created it, and so knows it (decision 0074). */
+  /**
+   * Whether a person created it who may not end the review of refunds, and so knows it (decision
+   * 0074).
+   */
   seen_without_lift: boolean;
 };
 export type StoredSigningKey = Life & {
@@ -28,7 +31,6 @@ export async function insertSigningKey(db: Handle, key: StoredSigningKey): Promi
 /** The tables of credentials. A credential is in force until it expires, if it ever does. */
 export type CredentialTable = 'client_secrets' | 'signing_keys';
 
-/** The credential has not expired at this time. */
 export const isInForce = (then: Timestamp) =>
   sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
 

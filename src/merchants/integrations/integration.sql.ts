@@ -171,7 +171,7 @@ export const selectManaged = (db: Handle, integration_id: string) =>
     .select('merchant_id')
     .where('integration_id', '=', integration_id);
 
-/** Those of these merchants that the integration manages. */
+/** The merchants among these that the integration manages. */
 export async function listManaged(
   db: Handle,
   integration_id: string,
@@ -238,7 +238,10 @@ export async function insertLimit(
     .execute();
 }
 
-/** Counts a merchant's own integrations that are in force or were made since, up to a number. */
+/**
+ * Counts a merchant's own integrations that are in force or were created after a time, up to a
+ * maximum.
+ */
 export async function countOwnIntegrations(
   db: Handle,
   merchant_id: string,

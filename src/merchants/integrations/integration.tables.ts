@@ -51,7 +51,7 @@ declare module '#platform/database/tables.ts' {
       /** The value of X-Signature. */
       header: Fixed<string>;
       user_agent: Fixed<string | null>;
-      /** Its beginning, if it is long. `body_bytes` counts all of it. */
+      /** The body, or its beginning if it is long. `body_bytes` counts all of it. */
       body: Fixed<string>;
       body_bytes: Fixed<number>;
       expected: Fixed<string>;

@@ -6,7 +6,7 @@ import { insertRefusedRequest } from './refused-request.sql.ts';
 
 // Requests whose signature was refused, for the signature doctor (decision 0005).
 
-/** The doctor compares whole bodies. A longer one is kept up to here. */
+/** The signature doctor compares whole bodies. A longer one is cut here. */
 const bodyBytesMax = 16 * 1024;
 const headerCharactersMax = 1_024;
 const retentionHours = 72;
@@ -26,9 +26,9 @@ type Refused = {
 };
 
 /**
- * Keeps a refused request for its merchant's people. Only a caller with a valid client secret gets
- * here, and only as often as the expected signature is shown to it. The refusal is the same if this
- * fails.
+ * Keeps a refused request for its merchant's people. Only callers with a valid client secret get
+ * here, as often as the expected signature is shown to them. If this fails, the refusal stays the
+ * same.
  */
 export async function keepRefusedRequest(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -50,7 +50,7 @@ export async function keepRefusedRequest(
       mistake,
     });
   } catch (error) {
-    deps.log.warn({ err: error, integration_id }, 'a refused request was not kept');
+    deps.log.warn({ err: error, integration_id }, 'a refused request could not be stored');
   }
 }
 

@@ -38,6 +38,6 @@ export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp):
   const secrets = await listInForce(db, 'client_secrets', id, now);
   if (!secrets.some(({ seen_without_lift }) => seen_without_lift)) return;
   throw new OperatorError(
-    `A person who may not end the review of refunds made a client secret of integration ${id} and knows it. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
+    `A person who may not end the review of refunds created a client secret of integration ${id} and so knows it. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
   );
 }

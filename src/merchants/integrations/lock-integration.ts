@@ -4,7 +4,7 @@ import { OperatorError } from '#record/actions/operate.ts';
 import { lockIntegrations } from './integration.sql.ts';
 import type { Integration } from './integration.ts';
 
-/** Makes concurrent changes by operators wait for each other. */
+/** Locks an integration, so that concurrent changes by operators wait for each other. */
 export async function lockIntegration(db: Handle, id: string): Promise<Integration> {
   const [integration] = isUuid(id) ? await lockIntegrations(db, [id]) : [];
   if (!integration) throw new OperatorError(`There is no integration ${id}.`);

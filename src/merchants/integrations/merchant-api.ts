@@ -72,7 +72,8 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     });
     request.caller = caller;
     request.clientSecret = clientSecret;
-    // Count before the body is read, unless the body names the merchant whose window counts.
+    // The request is counted before its body is read, unless the body names the merchant whose
+    // window counts.
     if (!isTargetInBody(request)) await count(request, reply);
   });
 
@@ -298,7 +299,7 @@ export function listTarget(request: FastifyRequest): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-// The caller chose the name: it may be long.
+// The caller chose the name, so it may be long.
 function shown(name: string): string {
   return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }

@@ -27,7 +27,7 @@ export async function managedOwner(
   return await reading(deps, (db) => findManagedOwner(db, list, caller.id, id));
 }
 
-/** The same for the row in the path. */
+/** The merchant that owns the row in the path, for an intermediary. */
 export const pathOwner = (deps: MerchantApiDeps, list: ListName) => (request: FastifyRequest) =>
   managedOwner(deps, request, list, idInPath(request));
 
@@ -47,7 +47,7 @@ export async function findInPath<Row>(
 const idInPath = ({ params }: FastifyRequest) => (params as { id: string }).id;
 
 /** A page of a list that takes `ListQuery`, with links to its other pages. */
-export async function readList<List extends 'checkouts' | 'refund_requests'>(
+export async function readMerchantList<List extends 'checkouts' | 'refund_requests'>(
   deps: MerchantApiDeps & { baseUrl: string },
   request: FastifyRequest,
   list: List,

@@ -6,10 +6,13 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 export type RefusedRequest = Selectable<Tables['refused_requests']>;
 
-/** An integration keeps this many, the newest. */
+/** An integration keeps this many of its newest refused requests. */
 export const refusedMax = 10;
 
-/** Two that are inserted at once may leave one more, until the next one. */
+/**
+ * Inserts a request and deletes the oldest ones. Two concurrent inserts may leave one too many
+ * until the next.
+ */
 export async function insertRefusedRequest(
   db: Handle,
   row: Insertable<Tables['refused_requests']>,
@@ -29,7 +32,6 @@ export async function insertRefusedRequest(
   await db.insertInto('refused_requests').values(row).execute();
 }
 
-/** The newest first. */
 export async function listRefusedRequests(
   db: Handle,
   integration_id: string,

@@ -13,8 +13,8 @@ export type WantedEvents = {
 };
 
 /**
- * Sets which changes of refunds, disputes and payouts an integration is told of (decision 0033). The
- * caller has checked the address. Earlier changes are not reported.
+ * Sets which changes of refunds, disputes and payouts an integration is informed of (decision
+ * 0033). The caller has checked the address. Earlier changes are not reported.
  */
 export async function setEvents(
   deps: OperatorDeps,
@@ -23,9 +23,7 @@ export async function setEvents(
 ): Promise<Pick<Integration, 'id' | 'events' | 'events_url'>> {
   const both = enable.find((kind) => disable.includes(kind));
   if (both !== undefined) {
-    throw new OperatorError(
-      `The events of ${both} are to be enabled and disabled. Name them once.`,
-    );
+    throw new OperatorError(`The events of ${both} are both enabled and disabled. Name them once.`);
   }
   return await operate(deps, operator, 'integrations events', async (db) => {
     const before = await lockLiveIntegration(db, id);

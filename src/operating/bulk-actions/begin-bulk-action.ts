@@ -4,7 +4,8 @@ import type { BulkActionKind, BulkActionWanted } from './bulk-action.ts';
 
 /**
  * A person begins a bulk action. The worker carries it out in their name, with the roles that they
- * had then. The audit has one row for it, and one for every single action. Returns its id.
+ * had then. The audit has one row for it, and one for every single action. Returns the bulk
+ * action's id.
  */
 export async function beginBulkAction(
   deps: OperatorDeps,

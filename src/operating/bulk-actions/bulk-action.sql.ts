@@ -38,7 +38,6 @@ function selectOwn(db: Handle, { access_id, scope }: Reader) {
   return query.where(sql<boolean>`actor -> 'merchant_ids' <@ ${own}::jsonb`);
 }
 
-/** A bulk action of the reader's own. */
 export async function findBulkAction(
   db: Handle,
   reader: Reader,
@@ -72,7 +71,6 @@ export async function moveStopped(
     .execute();
 }
 
-/** The reader's newest bulk actions. */
 export async function listBulkActions(
   db: Handle,
   reader: Reader,

@@ -28,7 +28,7 @@ export type BulkActionActor = {
   session_id: string;
 };
 
-/** Selects the rows that it acts on. Fixed when it begins. Null means any. */
+/** Selects the rows that it acts on. Fixed when it begins. A null filter matches any row. */
 export type BulkActionWanted =
   | { ids: string[]; bank_reference?: string }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };

@@ -38,7 +38,7 @@ export type BulkActionDeps = DeliveryDeps &
 
 /** Longer than one action takes. The claim is extended after each. */
 const leaseSeconds = 120;
-/** An action that failed through our own fault is retried after this time. */
+/** An action that failed because of an error of ours is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
 const reasons = {
@@ -57,7 +57,8 @@ export async function runBulkActions(
   deps: BulkActionDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
-  // The session that began it may have been ended since a backup (decision 0097).
+  // The session that began it may have ended after the backup that this database comes from
+  // (decision 0097).
   if ((await deps.money.accessProblem()) !== null) return 0;
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
@@ -89,8 +90,9 @@ export async function runBulkActions(
 
 /**
  * Acts on one item after another, and records the progress after each. A turn handles at least one
- * item. `stopped`: this process is stopping, or it lost the claim. `signed out`: the session that
- * began it has ended. `narrowed`: its person has lost a merchant, and can neither read nor stop it.
+ * item. Returns `stopped` if this process is stopping or lost the claim, `signed out` if the
+ * session that began it has ended, and `narrowed` if its person has lost a merchant and can neither
+ * read nor stop it.
  */
 async function goOn(
   deps: BulkActionDeps,
@@ -175,10 +177,10 @@ async function findAllowed(
     return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
   const row = await find(deps.database.db, scope, id);
-  return row ?? { problem: 'This was not found any more.' };
+  return row ?? { problem: 'This no longer exists.' };
 }
 
-/** Why one action was refused, or null. */
+/** Acts on one item. Returns why that was refused, or null. */
 async function attempt(
   deps: BulkActionDeps,
   operator: string,

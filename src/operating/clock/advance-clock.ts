@@ -19,8 +19,8 @@ export type ClockDeps = WorkerDeps &
   };
 
 /**
- * All pauses together last longer than any lease, because a worker may have died with due work
- * claimed.
+ * All pauses together last longer than any lease, because a worker may have died while it held
+ * claims.
  */
 const pauseMilliseconds = 50;
 const pausesMax = 2_400;
@@ -81,7 +81,7 @@ export async function moveClock(
     if (merchant && !hasLooked && isJump(merchant, to)) {
       hasLooked = true;
       await lookForDisputes(deps);
-      // A new dispute brings due work of its own.
+      // A new dispute may be due itself.
       continue;
     }
     const moved = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
@@ -119,7 +119,6 @@ async function lookForDisputes(deps: ClockDeps): Promise<void> {
   );
 }
 
-/** When the merchant's next row falls due. */
 export async function findNextEvent(
   deps: Pick<ClockDeps, 'database' | 'merchantWork'>,
   merchant_id: string,

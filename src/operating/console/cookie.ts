@@ -18,7 +18,6 @@ export function cookieName(url: string): string {
 /** The cookie with the state of a sign-in while the person is at the OIDC issuer. */
 const stateName = (url: string) => `${cookieName(url)}-oidc`;
 
-/** The token of the session cookie. */
 export const sessionTokenOf = (request: FastifyRequest, url: string) =>
   cookieOf(request, cookieName(url));
 export const stateOf = (request: FastifyRequest, url: string) => cookieOf(request, stateName(url));

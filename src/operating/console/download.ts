@@ -15,11 +15,10 @@ import type { Context } from './route.ts';
 import { sharesOf } from './shares.ts';
 
 export type Download = {
-  /** The name of the file. */
   name: string;
-  /** Its name in the audit, if that is a different one. */
+  /** The file's name in the audit, if that is a different one. */
   auditedAs?: string;
-  /** Its media type, if the name does not say it. */
+  /** The file's media type, if its name does not show it. */
   type?: string;
   /** The row that it is about; null for a list. */
   subject_id: string | null;
@@ -39,7 +38,7 @@ type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 /** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
 
-const failed = 'a download was not released';
+const failed = 'the lease of a download could not be released';
 
 /**
  * A file that is read and written page by page. A person has one at a time, so that other requests
@@ -90,7 +89,7 @@ async function* sent(
       if (secondsBetween(leased_until, next) > leaseSeconds / 2) {
         leased_until = next;
         const isOurs = await updateDownload(deps.database.db, person.id, { lease, leased_until });
-        if (!isOurs) throw new Error('The download stood still too long, and another one began.');
+        if (!isOurs) throw new Error('The download stalled too long, and another one began.');
       }
       if (typeof piece === 'string') lines += piece.split('\n').length - 1;
       yield piece;

@@ -45,7 +45,7 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
 class DoneWithoutAnswer extends Error {}
 
 /**
- * Makes the answer to an action that is done. From now on, an error does not mean that the action
+ * Makes the answer to an action that is done. From now on, an error must not say that the action
  * failed.
  */
 export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
@@ -93,8 +93,12 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   }
   if (error instanceof NotRecognised) {
     // The reason would help an attacker more than the person, so only the log has it.
-    request.log.warn({ err: error.cause ?? error }, 'a sign-in or a proof was refused');
-    return new ConsoleError(403, 'not_recognised', 'This did not prove who you are. Try again.');
+    request.log.warn({ err: error.cause ?? error }, 'a sign-in or a re-authentication was refused');
+    return new ConsoleError(
+      403,
+      'not_recognised',
+      'It could not be confirmed that it is you. Try again.',
+    );
   }
   if (error instanceof RateLimited) {
     return new ConsoleError(429, 'too_many_requests', error.message);

@@ -135,7 +135,8 @@ export const overviewRoutes: ConsoleRoute[] = [
             time_zone: merchant?.time_zone ?? null,
           };
         });
-      // Searches run while a person types, so one that finds the same people again counts once.
+      // Searches run while a person types, so a search that finds the same people again is not
+      // counted again.
       const people = data.filter(({ email, name }) => email !== null || name !== null);
       const shown = people.map(({ id }) => id);
       const merchants = people.map(({ merchant_id }) => merchant_id);

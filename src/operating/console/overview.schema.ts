@@ -46,7 +46,7 @@ export const Overview = Type.Object({
   currency: Type.String(),
   locale: Type.String(),
   time_zone: Type.String(),
-  /** How far the clock of the merchant whose clock is furthest ahead differs from the real one. */
+  /** How far the furthest merchant's clock is ahead of the real one. */
   clock_ahead_ms: Type.Integer(),
   /**
    * The result of the continuous check of the books. `proved_at` is when it last finished a pass. Null
@@ -114,6 +114,6 @@ export const Hit = Type.Object({
   time_zone: nullable(Type.String()),
 });
 export type Hit = Type.Static<typeof Hit>;
-/** `more`: there may be more than the answer has. */
+/** `more` means that there may be more hits than the answer has. */
 export const SearchAnswer = Type.Object({ data: Type.Array(Hit), more: Type.Boolean() });
 export type SearchAnswer = Type.Static<typeof SearchAnswer>;

@@ -11,7 +11,7 @@ import {
 import { operate } from '#record/actions/operate.ts';
 import { answerDownload, typedFilters } from './download.ts';
 import { ConsoleError } from './errors.ts';
-import { requireProof } from './proof.ts';
+import { requireReauthentication } from './reauthentication.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import { sharesOf } from './shares.ts';
 
@@ -57,8 +57,8 @@ export function listRoutes<Query extends TObject, Row>(
 
 /**
  * Counts a page of a list that names people, or the people that a search found. A person who reads
- * more different pages in an hour than work needs is reading in bulk: that needs a fresh proof, and
- * the audit records each further page.
+ * more different pages in an hour than work needs is reading in bulk: that requires
+ * re-authentication, and the audit records each further page.
  */
 export async function countPage(
   context: Context,
@@ -74,7 +74,7 @@ export async function countPage(
     .digest('base64url');
   const { isBulk, noteShown } = await context.deps.rateLimits.listPage(context.person.id, page);
   if (isBulk) {
-    requireProof(context);
+    requireReauthentication(context);
     const details = { list, filters: typedFilters(query) };
     const about = aboutOf(query);
     const shares = sharesOf(context, about.merchant_id, details, merchants);

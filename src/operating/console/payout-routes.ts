@@ -84,7 +84,7 @@ export const payoutRoutes: ConsoleRoute[] = [
       return () => ({ ...made, payouts: payouts.length });
     },
   }),
-  // This changes nothing, but the file has whole account numbers, so it needs a fresh proof.
+  // This changes nothing, but the file has whole account numbers, so it requires re-authentication.
   consoleRoute({
     method: 'POST',
     changesNothing: true,

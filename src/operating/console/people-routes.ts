@@ -161,7 +161,7 @@ async function mustSeePerson(context: Context, id: string): Promise<PersonRow> {
   return person;
 }
 
-/** Nothing for someone who is not one of the merchant's own people. */
+/** Returns nothing for a person who is not one of the merchant's own people. */
 async function readAlertMails(context: Context, of: string, merchant: string): Promise<AlertMails> {
   const { id, roles, merchant_ids } = await mustSeePerson(context, of);
   const { id: merchant_id } = await mustSeeMerchant(context, merchant);

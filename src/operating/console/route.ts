@@ -22,7 +22,6 @@ export type ConsoleDeps = AppDeps &
   BankFileDeps &
   MerchantMailDeps & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
 
-/** The person who makes the request, as proved by the session. */
 type SignedIn = {
   id: string;
   name: string;
@@ -80,8 +79,8 @@ export type ConsoleRoute = Definition & {
 
 /**
  * Defines a route that changes nothing, for people who are signed in. The server checks, in this
- * order: session, origin, permission, fresh proof, input. A parameter of format `uuid` that is not a
- * UUID is answered with 404. `handle` itself must pass `context.scope` to its queries.
+ * order: session, origin, permission, re-authentication, input. A parameter of format `uuid` that
+ * is not a UUID is answered with 404. `handle` itself must pass `context.scope` to its queries.
  */
 export function consoleRoute<const S extends Schemas>(
   route: Pick<ActionDefinition<S, Context>, 'url' | 'permission' | 'fresh' | 'schema'> &
@@ -121,7 +120,6 @@ export async function countOfDay(
   await Promise.all(own.map((id) => deps.rateLimits.ofMerchant(id, what)));
 }
 
-/** Makes the routes of several actions. */
 export const actionRoutes = (
   // biome-ignore lint/suspicious/noExplicitAny: `defineAction` checks each.
   actions: Record<string, ActionDefinition<any, Context, any>>,
@@ -141,7 +139,10 @@ export const detailRoute = <const Response extends TSchema>(
     handle: (context, { params }) => read(context, params.id),
   });
 
-/** Defines a route that needs no session. It is a way to get one, unless `isSignIn` is false. */
+/**
+ * Defines a route that needs no session. It counts as an attempt to sign in, unless `isSignIn` is
+ * false.
+ */
 export function publicRoute<const S extends Schemas>(
   route: Definition & {
     isSignIn?: false;

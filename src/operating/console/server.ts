@@ -19,7 +19,7 @@ import {
   refusalOf,
 } from './errors.ts';
 import { inputReader } from './input.ts';
-import { requireProof } from './proof.ts';
+import { requireReauthentication } from './reauthentication.ts';
 import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
 import { consoleRoutes } from './routes.ts';
 import { merchantConsole } from './settings.ts';
@@ -31,7 +31,7 @@ const bodyBytesMax = 64 * 1024;
  */
 const backgroundHeader = 'tranche-background';
 
-/** The parts of the console that are served at the merchants' origin. */
+/** Changes the console's settings to those of the merchants' origin. */
 export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   ...deps,
   console: merchantConsole(url, deps.console),
@@ -141,7 +141,7 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
       if (route.isSignIn) await deps.rateLimits.consoleSignIn(networkOf(request));
       if (context === null || permission === 'public') return;
       if (permission !== 'signed-in' && !context.may(permission)) throw forbidden();
-      if (route.fresh) requireProof(context);
+      if (route.fresh) requireReauthentication(context);
     },
     async handler(request) {
       const input = {
@@ -154,7 +154,10 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
   });
 }
 
-/** Otherwise a restore would let revoked people in again until the gateway answers. */
+/**
+ * Refuses access while the database may be a restored one: revoked people could sign in until the
+ * gateway answers.
+ */
 async function refuseClosed({ money }: ConsoleDeps): Promise<void> {
   const problem = await money.accessProblem();
   if (problem !== null) throw new ConsoleError(503, 'access_waits', problem);
@@ -179,7 +182,7 @@ async function recognise(open: PublicContext): Promise<Context> {
     session,
     scope: merchant_ids === null ? 'all merchants' : { merchant_ids },
     may: (permission) => permissions.includes(permission),
-    requireProof: () => requireProof({ deps: { ...deps, origin }, session }),
+    requireReauthentication: () => requireReauthentication({ deps: { ...deps, origin }, session }),
     person: { id, name, email, roles, permissions },
   };
 }

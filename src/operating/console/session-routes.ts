@@ -5,7 +5,7 @@ import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import {
   closeConsoleSession,
   listSessions,
-  proofUntil,
+  reauthenticatedUntil,
   signedInAt,
 } from '#operating/people/console-session.ts';
 import { endOtherSessions, revokeSession } from '#operating/people/manage-people.ts';
@@ -17,15 +17,15 @@ import {
   addPasskey,
   chooseAccess,
   offerPasskey,
-  offerProof,
-  proveByPasskey,
-  proveInSandbox,
+  offerReauthentication,
+  reauthenticateInSandbox,
+  reauthenticateWithPasskey,
   removePasskey,
 } from '#operating/people/sign-in.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { clearSessionCookie, setSessionCookie, setStateCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
-import { requireProof } from './proof.ts';
+import { requireReauthentication } from './reauthentication.ts';
 import { actionRoute, browserOf, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {
   AccessBody,
@@ -36,7 +36,7 @@ import {
   IssuerAddress,
   LinkBody,
   Passkeys,
-  Proof,
+  Reauthentication,
   RegistrationOptions,
   Session,
   Sessions,
@@ -116,32 +116,37 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { response: AuthenticationOptions },
     async run({ deps, session }) {
-      const options = await offerProof(deps, session);
+      const options = await offerReauthentication(deps, session);
       return () => ({ options });
     },
   }),
   actionRoute({
     url: '/api/proof',
     permission: 'signed-in',
-    schema: { body: AuthenticationBody, response: Proof },
+    schema: { body: AuthenticationBody, response: Reauthentication },
     async run(context, { body }) {
       const { deps, session, reply } = context;
-      const token = await proveByPasskey(deps, browserOf(context), session, body.response);
+      const token = await reauthenticateWithPasskey(
+        deps,
+        browserOf(context),
+        session,
+        body.response,
+      );
       if (token !== null) setSessionCookie(reply, deps.console.url, token);
-      return () => presentProof(context);
+      return () => presentReauthentication(context);
     },
   }),
-  // The demo administrator of a sandbox has no passkey. A click replaces the proof.
+  // The demo administrator of a sandbox has no passkey. A click replaces the re-authentication.
   actionRoute({
     url: '/api/proof/sandbox',
     permission: 'signed-in',
-    schema: { response: Proof },
+    schema: { response: Reauthentication },
     async run(context) {
       const { deps, session } = context;
       const isAllowed = deps.console.allowsSignInLinks && session.method === 'sandbox_link';
       if (!isAllowed) throw notFound();
-      await proveInSandbox(deps, session);
-      return () => presentProof(context);
+      await reauthenticateInSandbox(deps, session);
+      return () => presentReauthentication(context);
     },
   }),
   consoleRoute({
@@ -213,13 +218,13 @@ const namesMax = 3;
 const enrolMinutes = 5;
 
 /**
- * To add a passkey, a person proves an existing one. A person whom an issuer signs in may have none,
- * and adds the first one right after signing in.
+ * A person with a passkey re-authenticates before adding another one. A person whom an issuer signs
+ * in may have none, and adds the first one right after signing in.
  */
 async function requireAdding(context: Context): Promise<void> {
   const { deps, person, session } = context;
   const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
-  if (passkeys.length > 0) return requireProof(context);
+  if (passkeys.length > 0) return requireReauthentication(context);
   const until = signedInAt(session).add({ minutes: enrolMinutes });
   if (Temporal.Instant.compare(deps.clock.now(), until) < 0) return;
   throw new ConsoleError(
@@ -255,7 +260,7 @@ function presentSession(
     permissions: person.permissions,
     scope: scope === 'all merchants' ? 'all' : scope.merchant_ids,
     session,
-    proof_until: proofUntil(session, deps.clock.now()),
+    proof_until: reauthenticatedUntil(session, deps.clock.now()),
     sandbox: deps.environment === 'sandbox',
     sends_mail: deps.sendsMessages,
     other_console_url: scope === 'all merchants' ? null : deps.console.otherUrl,
@@ -263,9 +268,9 @@ function presentSession(
   };
 }
 
-function presentProof({ deps, session }: Context): { proof_until: string } {
+function presentReauthentication({ deps, session }: Context): { proof_until: string } {
   const now = deps.clock.now();
-  const proof_until = proofUntil({ ...session, proof_at: now.toString() }, now) as string;
+  const proof_until = reauthenticatedUntil({ ...session, proof_at: now.toString() }, now) as string;
   return { proof_until };
 }
 

@@ -42,14 +42,13 @@ export const Session = Type.Object({
     created_at: Type.String(),
     expires_at: Type.String(),
   }),
-  /** When the proof expires. Actions that need a proof are allowed until then. */
+  /** When the re-authentication expires. Until then, actions that require one are allowed. */
   proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
   /** Whether the service sends mail at all. */
   sends_mail: Type.Boolean(),
   /** For a merchant's people: the console of the other environment, if it is known. */
   other_console_url: nullable(Type.String()),
-  /** Whether this is the merchants' own console. */
   is_for_merchants: Type.Boolean(),
 });
 export type Session = Type.Static<typeof Session>;
@@ -60,7 +59,6 @@ export const Done = Type.Object({ done: Type.Boolean() });
 export const SignInWays = Type.Object({
   oidc: Type.Boolean(),
   sandbox: Type.Boolean(),
-  /** Whether this is the merchants' own console. */
   is_for_merchants: Type.Boolean(),
 });
 export type SignInWays = Type.Static<typeof SignInWays>;
@@ -81,7 +79,7 @@ export const Invited = Type.Object({
 });
 export type Invited = Type.Static<typeof Invited>;
 
-/** Any members pass unchanged: a schema without members would drop them all. */
+/** The members pass unchanged. A schema without members would drop them all. */
 const anyMembers = Type.Object({}, { additionalProperties: true });
 
 /** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
@@ -92,7 +90,10 @@ export const AuthenticationOptions = Type.Object({
   options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(anyMembers),
 });
 
-/** The answer of those functions. The library checks the rest of it. */
+/**
+ * The answers of `startRegistration` and `startAuthentication`. The library checks their other
+ * members.
+ */
 const credential = {
   id: Type.String({ maxLength: 2_000 }),
   rawId: Type.String({ maxLength: 2_000 }),
@@ -112,7 +113,7 @@ export const AddPasskeyBody = Type.Object({ name: Name, response: RegistrationRe
 /** The address to which the browser goes to link an account at the issuer. */
 export const IssuerAddress = Type.Object({ url: Type.String() });
 
-export const Proof = Type.Object({ proof_until: Type.String() });
+export const Reauthentication = Type.Object({ proof_until: Type.String() });
 
 export const Passkeys = Type.Object({
   data: Type.Array(

@@ -1,6 +1,6 @@
 import type { OidcSettings } from '#operating/people/oidc.ts';
 
-/** The addresses of the console, and the issuer that may prove a person's identity. */
+/** The addresses of the console, and the issuer that may sign people in. */
 export type ConsoleSettings = {
   /** The console's origin, without a slash at the end. */
   url: string;
@@ -30,8 +30,8 @@ export type StoryControl = {
 };
 
 /**
- * The same console at the merchants' origin: staff cannot sign in there, so neither the staff's
- * issuer nor the demo administrator's links lead to it.
+ * The settings of the console at the merchants' origin. Staff cannot sign in there, so it has
+ * neither the staff's issuer nor the demo administrator's links.
  */
 export const merchantConsole = (
   url: string,

@@ -21,7 +21,7 @@ export function sharesOf(
   return ownOf(context, shown).map((id) => ({ merchant_id: id, details }));
 }
 
-/** All merchants of one of their own people, or those of the rows shown; none for staff. */
+/** The merchants of the rows shown, or all merchants of the person. Empty for staff. */
 export function ownOf({ scope }: Context, shown?: (string | null)[]): string[] {
   if (scope === 'all merchants') return [];
   const about = scope.merchant_ids.filter((id) => shown?.includes(id) ?? true);

@@ -32,7 +32,6 @@ import {
   SignInWays,
 } from './session.schema.ts';
 
-/** The ways to get a session. */
 export const signInRoutes: ConsoleRoute[] = [
   publicRoute({
     method: 'GET',

@@ -109,7 +109,9 @@ function addFile(files: Files, path: string, mediaType: string, write: () => str
 
 const fileOf = (files: Files, path: string) => (files.get(path) as () => StaticFile)();
 
-/** Every page and document. They describe the routes of all slices, even of those added later. */
+/**
+ * Adds every page and document. They describe the routes of all slices, even of those added later.
+ */
 function addPages(
   deps: DocsDeps,
   routes: DescribedRoute[],
@@ -170,7 +172,8 @@ function serve(app: FastifyInstance, files: Files, path: string): void {
   app.get(path, async (request, reply) => {
     const file = fileOf(files, path);
     reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
-    // A browser replaces the headers of its copy with those of a 304, so they are the same.
+    // A browser replaces the headers of its copy with those of a 304, so both answers have the same
+    // ones.
     writeHeaders(reply, file);
     if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send();
     return sendFile(request, reply, file);

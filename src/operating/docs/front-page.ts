@@ -14,7 +14,7 @@ export function writeFrontPage(
   const places = [
     ...(sandbox
       ? [
-          card(sandbox.shop, 'Demo shop', 'Buy something and pay it with a test card.'),
+          card(sandbox.shop, 'Demo shop', 'Buy something and pay with a test card.'),
           card(
             sandbox.console,
             'Console',
@@ -22,7 +22,7 @@ export function writeFrontPage(
           ),
         ]
       : []),
-    ...(mailboxUrl ? [card(mailboxUrl, 'Mailbox', 'The mails that shoppers would get.')] : []),
+    ...(mailboxUrl ? [card(mailboxUrl, 'Mailbox', 'The e-mails that shoppers would get.')] : []),
   ];
   return writePage(site, {
     title: 'Instalment checkout',

@@ -195,6 +195,6 @@ There is no \`failed\`.`,
     description: 'What you are paid on each business day, and the lines that sum to it.',
   },
   { name: 'Configuration', description: 'Accepted amounts and instalment terms.' },
-  { name: 'Callback', description: 'How a checkout ended. Every integration is told.' },
+  { name: 'Callback', description: 'How a checkout ended. Sent to every integration.' },
   { name: 'Events', description: 'Changes of refunds, disputes and payouts, if you ask for them.' },
 ];

@@ -106,7 +106,7 @@ function surroundings(guides: Guide[], file: string): Surroundings {
     },
     picture(path, title) {
       if (path.endsWith('.png')) return renderPicture(resolve(path), title);
-      // The picture is inlined so that it takes the page's colours. The page's policy forbids styles
+      // The picture is inlined so that it gets the page's colours. The page's policy forbids styles
       // in it.
       const svg = readFileSync(root + resolve(path), 'utf8').replace(
         /<style>[\s\S]*?<\/style>/,

@@ -1,6 +1,6 @@
 import { escapeHtml } from '#platform/shared/html.ts';
 
-// Just enough of each language to find its comments, strings and keywords. A wrong guess only costs
+// Patterns that find the comments, strings and keywords of each language. A wrong guess only costs
 // a colour.
 
 const comment: Record<string, string> = {

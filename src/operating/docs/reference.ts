@@ -173,7 +173,7 @@ function renderFields(title: string, fields: Field[]): string {
   return `<h4>${title}</h4><dl>${rows.join('\n')}</dl>`;
 }
 
-/** Drops `required`, because in a response it tells the reader nothing. */
+/** Drops `required`, which does not matter to the reader of a response. */
 function given(field: Field): Field {
   return { ...field, required: false };
 }
@@ -198,7 +198,7 @@ function listFields(document: OpenApiDocument, node: JsonObject, path: string): 
     const member = resolve(document, property as JsonObject);
     const memberPath = path === '' ? name : `${path}.${name}`;
     const inner = listFields(document, property as JsonObject, memberPath);
-    // The wrappers of the envelope are skipped: their members say everything.
+    // The wrappers of the envelope are skipped, because their members are listed.
     const isPlainWrapper = inner.length > 0 && member.type === 'object' && !member.description;
     const own: Field = {
       name: memberPath,

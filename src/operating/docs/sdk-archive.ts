@@ -18,7 +18,7 @@ export function readSdkArchive(baseUrl: string): SdkArchive {
   const file = `tranche-merchant-${version}.tgz`;
   const content = readFileSync(new URL(`dist/${file}`, folder));
   const path = `/docs/sdk/${file}`;
-  // The form in which npm writes it into a lock file.
+  // The form in which npm writes an archive's hash into a lock file.
   const integrity = `sha512-${createHash('sha512').update(content).digest('base64')}`;
   const about = { name, version, url: `${baseUrl}${path}`, integrity };
   return { latest: '/docs/sdk/latest.tgz', path, content, about };

@@ -19,7 +19,7 @@ const doctor: Found = {
 function chaptersOfGuide(guide: Guide): Found[] {
   const [intro = '', ...chapters] = guide.text.split(/^(?=## )/m);
   const page = guide.title;
-  // Mostly merchants search, and the operators' guides are longer than all of theirs.
+  // Most readers who search are merchants, and the operators' guides are longer than all of theirs.
   const textMax = guide.group === 'Operate' ? 300 : Number.POSITIVE_INFINITY;
   return [
     {

@@ -26,19 +26,19 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   permission: Permission | 'signed-in';
   /** With some inputs the action also needs one of these permissions. Its use case knows when. */
   mayNeed?: readonly Permission[];
-  /** Needs a proof of presence that is at most five minutes old. */
+  /** Requires a re-authentication in the last five minutes. */
   fresh?: true;
   schema: S;
   /** The limit of a body that may be larger than others. */
   bodyBytesMax?: number;
   /**
    * Performs the action and returns a function that makes the answer. All reading for the answer
-   * belongs in that function: if it fails, the person is told that the action was done.
+   * belongs in that function: if it fails, the person still reads that the action was done.
    */
   run(viewer: V, input: Input<S>): Promise<() => Promise<Answer> | Answer>;
 };
 
-/** The answer may have members that the response leaves out but a command prints. */
+/** The answer may have members that the console leaves out and a command prints. */
 export type Action<S extends Schemas, Deps, Answer = Static<S['response']>> = ActionDefinition<
   S,
   Viewer<Deps>,

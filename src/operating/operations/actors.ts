@@ -3,15 +3,18 @@ import type { Handle } from '#platform/database/database.ts';
 import { listActors } from '#record/actions/person-names.sql.ts';
 import type { Viewer } from './viewer.ts';
 
-/** Returns the name of a person who acted. The command line gives only a name, without a person. */
+/**
+ * Returns the name of a person who acted. An action at the command line has only a name, and no
+ * person.
+ */
 export type ShowActor = (
   person_id: string | null,
   name: string,
 ) => { person_id: string | null; name: string };
 
 /**
- * The current names of people, as far as a viewer may see them. A merchant's people see only the
- * role of the service's staff.
+ * The current names of people that a viewer may see. A merchant's people see only the role of the
+ * service's staff.
  */
 export async function namesFor(
   viewer: Pick<Viewer, 'scope'>,
@@ -22,8 +25,8 @@ export async function namesFor(
 }
 
 /**
- * The same where two people decide, with the address beside the name: another person may have the
- * same name.
+ * The names of the people who decide where two are needed, with their addresses, because two people
+ * may have the same name.
  */
 export async function decidersFor(
   viewer: Pick<Viewer, 'scope'>,

@@ -5,7 +5,7 @@ import type { Alert } from '#record/alerts/alert.sql.ts';
 import { keysOf, type OfAlert } from './alert-subjects.sql.ts';
 import { unique } from './owner.sql.ts';
 
-// Each exported function lists the rows for which the alerts about them still hold.
+// Each exported function lists the rows whose alerts still apply.
 
 type Keys = ReturnType<typeof keysOf>;
 
@@ -162,8 +162,8 @@ export async function listWithUnsentMail(db: Handle, alerts: OfAlert[]): Promise
 }
 
 /**
- * Refunds, disputes and checkouts for which the gateway has not answered a request. The shopper of a
- * checkout that is not paid may have been asked to pay again: a person looks at refused requests.
+ * Refunds, disputes and checkouts for which the gateway has not answered a request. A refused
+ * request stays listed, because an operator must look at it.
  */
 export async function listUnanswered(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const keys = keysOf(alerts);
@@ -184,8 +184,9 @@ export async function isMoneyStopped(db: Handle): Promise<boolean> {
 }
 
 /**
- * The alerts about a daily comparison that has not ended since. Each names its gateway: one whose
- * settings are gone is compared no more, and keeps no alert of another one open.
+ * The alerts about a late daily comparison of a gateway that has not ended since. Each alert names
+ * its gateway. A gateway that is missing from the settings is no longer compared, so its alert
+ * stays open.
  */
 export async function listLateComparisons(db: Handle, alerts: Alert[]): Promise<string[]> {
   const runs = await db.selectFrom('reconciliation').select(['gateway', 'due_at']).execute();

@@ -75,12 +75,12 @@ function textOf(alert: Alert, { checkout, merchant, subject, late }: About): str
     payment_overdue: `a payment from ${shopper} was late.`,
     refund_failed: `the refund of ${amount} to ${shopper} failed.`,
     callback_exhausted: subject?.event
-      ? `the shop was not told of a ${subject.event.replace('.updated', '')} that changed.`
-      : `the shop does not know yet what became of its order over ${amount}.`,
-    message_refused: `a mail to ${shopper} was refused.`,
+      ? `the shop was not informed about a ${subject.event.replace('.updated', '')} that changed.`
+      : `the shop was not informed about the outcome of its order of ${amount}.`,
+    message_refused: `an e-mail to ${shopper} was refused.`,
     dispute_opened: `${shopper} disputes ${amount}.`,
-    dispute_deadline: `the dispute over ${amount} has no answer yet.`,
-    dispute_closed: `the dispute over ${amount} has ended. Decide what becomes of the plan.`,
+    dispute_deadline: `the dispute of ${amount} is not answered yet.`,
+    dispute_closed: `the dispute of ${amount} has ended. Decide about the rest of the plan.`,
   };
   return `${order}: ${sentences[alert.kind] ?? alert.detail}`;
 }

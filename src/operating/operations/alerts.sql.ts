@@ -6,7 +6,7 @@ import { type Page, type PageOf, readRange } from './range.sql.ts';
 /**
  * The newest alerts first: all that are not closed, or those in one state; of all kinds or of some.
  */
-export async function pageAlerts(
+export async function listAlertsPage(
   db: Handle,
   scope: Scope,
   { state, kind, kinds }: { state?: AlertState; kind?: string; kinds: string[] | null },
@@ -21,7 +21,6 @@ export async function pageAlerts(
   return await readRange(query, page, ['at', 'id'], 'desc');
 }
 
-/** An alert within the scope. */
 export async function findAlertWithin(
   db: Handle,
   scope: Scope,

@@ -7,7 +7,7 @@ import { closeAlert, closerOf, explainBadCloser, takeAlert } from '#record/alert
 import { actionsOn } from './action.ts';
 import { namesFor } from './actors.ts';
 import { describeAlerts } from './alert-text.ts';
-import { findAlertWithin, pageAlerts } from './alerts.sql.ts';
+import { findAlertWithin, listAlertsPage } from './alerts.sql.ts';
 import { AlertRow, AlertsQuery, CloseAlert } from './audit.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
@@ -25,7 +25,7 @@ type Kind = {
 /** The newest alerts first, of all kinds or of some. */
 const listOf = ({ name, permission, kinds }: Kind) =>
   defineList({
-    // The detail may quote a shopper.
+    // The detail of an alert may quote a shopper.
     namesPeople: true,
     name,
     permission,
@@ -36,7 +36,7 @@ const listOf = ({ name, permission, kinds }: Kind) =>
       return readList(
         viewer.deps,
         page,
-        (db, range) => pageAlerts(db, scope, { ...query, kinds }, range),
+        (db, range) => listAlertsPage(db, scope, { ...query, kinds }, range),
         (db, rows) => presentAlerts(viewer, db, rows),
       );
     },
@@ -62,7 +62,6 @@ export const differenceList = listOf({
   kinds: differenceKinds,
 });
 
-/** One alert in its current state. */
 export async function readAlert(viewer: Viewer, id: string) {
   const [alert] = await reading(viewer.deps, async (db) => {
     const found = await findAlertWithin(db, viewer.scope, id);
@@ -72,7 +71,6 @@ export async function readAlert(viewer: Viewer, id: string) {
   return alert;
 }
 
-/** One difference in its current state. */
 export async function readDifference(viewer: Viewer, id: string) {
   const alert = await readAlert(viewer, id);
   if (!differenceKinds.includes(alert.kind)) throw new NotFound(`There is no difference ${id}.`);
@@ -102,11 +100,11 @@ export const alertActions = {
     body: CloseAlert,
     async change(viewer, { id }, { reason }) {
       const { deps, operator } = viewer;
-      // A second person closes what an operator caused. The column never changes.
+      // If an operator caused the alert, a second person closes it. The column never changes.
       const alert = isUuid(id)
         ? await reading(deps, (db) => findAlertWithin(db, viewer.scope, id))
         : null;
-      if (alert && alert.caused_by !== null) viewer.requireProof?.();
+      if (alert && alert.caused_by !== null) viewer.requireReauthentication?.();
       await closeAlert(deps, operator, id, reason);
     },
   }),

@@ -20,8 +20,8 @@ export const Action = Type.Object({
   address: nullable(Type.String()),
   session_id: nullable(Type.String()),
   /**
-   * The system's user and host at the command line. These are known, while `operator` is only
-   * stated.
+   * The system's user and host at the command line. The service found these out itself, while
+   * `operator` is only stated.
    */
   os_user: nullable(Type.String()),
   host: nullable(Type.String()),
@@ -33,7 +33,7 @@ export const Action = Type.Object({
 });
 export type Action = Type.Static<typeof Action>;
 
-/** GET /api/audit. The newest first. With a merchant: what its own people did. */
+/** GET /api/audit. The newest first. With a merchant, the actions of its own people. */
 export const AuditQuery = Type.Object({
   ...paging,
   subject: Type.Optional(Id),
@@ -72,7 +72,7 @@ export const AlertRow = Type.Object({
   /** The operator whose action raised it; null if the service itself did. */
   caused_by: nullable(Type.String()),
   caused_by_name: nullable(Type.String()),
-  /** Why the reader may not close it; null if they may, as far as the alert itself decides. */
+  /** Why the reader may not close it. Null if the alert itself does not prevent it. */
   close_refusal: nullable(Type.String()),
   taken_at: nullable(Time),
   taken_by: nullable(Type.String()),

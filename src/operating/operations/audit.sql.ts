@@ -16,7 +16,7 @@ export type ActionFilter = {
 };
 
 /** The newest actions first. A merchant's people see those of its own people and keys. */
-export async function pageActions(
+export async function listActionsPage(
   db: Handle,
   scope: Scope,
   filter: ActionFilter,

@@ -5,7 +5,7 @@ import { isKeyAction } from '#record/actions/operate.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { namesFor } from './actors.ts';
 import { Action, AuditQuery } from './audit.schema.ts';
-import { type ActionFilter, pageActions } from './audit.sql.ts';
+import { type ActionFilter, listActionsPage } from './audit.sql.ts';
 import { defineList, type List, type PageRequest, readList } from './list.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
@@ -49,7 +49,7 @@ export async function readActions(
   return await readList(
     viewer.deps,
     page,
-    (db, range) => pageActions(db, scope, filter, range),
+    (db, range) => listActionsPage(db, scope, filter, range),
     (_, rows) => presentActions(viewer, rows),
   );
 }
@@ -72,7 +72,8 @@ export async function presentActions(
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   return actions.map((action) => {
-    // Someone who acted as staff, or for another merchant, may belong to one of the scope now.
+    // A person who acted as staff, or for another merchant, may belong to a merchant of the scope
+    // now.
     const isTraced = may('audit.read') && isWithin(scope, action.merchant_id ?? '');
     const shown = show(action.person_id, action.operator);
     return {
@@ -89,7 +90,7 @@ export async function presentActions(
 
 const untraced = { address: null, session_id: null, os_user: null, host: null };
 
-/** The place in the chain would tell a merchant how much the others do. */
+/** A merchant must not see the place in the chain, which would tell it how much the others do. */
 function forMerchant(action: OperatorAction, { person_id }: { person_id: string | null }) {
   const { roles, details } = action;
   const { invited_by: _, ...rest } = details as { invited_by?: string };

@@ -14,9 +14,9 @@ import { defineList, readList } from './list.ts';
 import { noMerchant } from './merchants.ts';
 import { type Balance, BalanceLine, BalanceLinesQuery } from './money.schema.ts';
 import {
+  listOpenEntriesPage,
+  listReservesPage,
   type OpenEntry,
-  pageOpenEntries,
-  pageReserves,
   sumEntries,
   sumEntriesFrom,
 } from './money.sql.ts';
@@ -143,8 +143,8 @@ export const balanceLineList = defineList({
         const [id] = names.keys();
         if (id === undefined) throw noMerchant(merchant);
         return kind === 'reserve'
-          ? await pageReserves(db, id, range)
-          : await pageOpenEntries(db, id, kind, range);
+          ? await listReservesPage(db, id, range)
+          : await listOpenEntriesPage(db, id, kind, range);
       },
       async (db, rows) => {
         const names = await listMerchantNames(db, scope, [merchant]);

@@ -18,7 +18,7 @@ export const BulkAction = Type.Object({
   failed: Type.Integer(),
   /** Why it ended before its last item. */
   stopped: nullable(Type.String()),
-  /** Why items failed. Only the first failures are kept. */
+  /** Why items failed. Only the first problems are kept. */
   problems: Type.Array(Type.Object({ id: Type.String(), problem: Type.String() })),
 });
 export type BulkAction = Type.Static<typeof BulkAction>;

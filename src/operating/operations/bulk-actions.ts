@@ -10,7 +10,7 @@ import { BulkAction } from './bulk-action.schema.ts';
 import { IdParams } from './list.schema.ts';
 import { NotFound, type Viewer } from './viewer.ts';
 
-/** A bulk action in its current state. A person sees their own, and the command line sees all. */
+/** A bulk action in its current state. People see their own, and the command line sees all. */
 export async function readBulkAction({ deps, scope }: Viewer, id: string) {
   const access_id = accessIdOf(deps);
   const find = (db: Handle) =>

@@ -90,7 +90,7 @@ export const OverdueRow = Type.Object({
   paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
   /** Whether a retry could succeed: a card is stored, and may be charged now. */
   is_retry_sensible: Type.Boolean(),
-  /** The reason for that, in one sentence. */
+  /** Why a retry could succeed or not, in one sentence. */
   advice: Type.String(),
 });
 export type OverdueRow = Type.Static<typeof OverdueRow>;

@@ -14,7 +14,7 @@ export type CallbackRow = Omit<
 };
 
 /** Pending callbacks are ordered by their next attempt, all others newest first. */
-export async function pageCallbacks(
+export async function listCallbacksPage(
   db: Handle,
   scope: Scope,
   status: CallbackStatus | null,

@@ -8,8 +8,8 @@ import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { defineAction } from './action.ts';
 import { CallbackRow, CallbacksQuery, RetriedCallback } from './callback.schema.ts';
 import {
+  listCallbacksPage,
   listPayoutReferences,
-  pageCallbacks,
   type CallbackRow as StoredRow,
 } from './callbacks.sql.ts';
 import { ownerColumns } from './csv.ts';
@@ -28,8 +28,8 @@ export const callbackList = defineList({
   async read(viewer, query, page) {
     const scope = scopeOf(viewer, query);
     const { status = null, host = null } = query;
-    // The index of pending callbacks by host begins with the merchant. No other index includes the
-    // host.
+    // The index of pending callbacks by host begins with the merchant. No other index of pending
+    // callbacks includes the host.
     const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
     if (host !== null && !hasIndex) {
       throw new BadInput(
@@ -40,7 +40,7 @@ export const callbackList = defineList({
     return await readList(
       viewer.deps,
       page,
-      (db, range) => pageCallbacks(db, scope, status, host, range),
+      (db, range) => listCallbacksPage(db, scope, status, host, range),
       async (db, rows) => {
         const ownerOf = await findCallbackOwners(db, scope, rows);
         return rows.map((row) => ({ ...row, ...ownerOf(row) }));
@@ -104,7 +104,6 @@ export const withoutStaff = (
     ? attempts
     : attempts.map((one) => ({ ...one, operator: one.operator === null ? null : 'operator' }));
 
-/** A callback with its newest attempts. */
 export async function readCallback(viewer: Viewer, id: string): Promise<ReadCallback> {
   const key = await mustSee(viewer, 'callbacks', id);
   return await reading(viewer.deps, async (db) => {

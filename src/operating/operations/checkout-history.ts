@@ -31,12 +31,11 @@ import { countCheckoutRefunds, type HistoryTable, listNewest, sumPostings } from
 import { listPartsOf } from './refunds.sql.ts';
 import { peopleOf, withNames } from './refunds.ts';
 
-/** The rows that belong to one checkout. */
 export type CheckoutHistory = {
   merchant: Merchant;
   checkout: Checkout;
   move: { to_status: CheckoutStatus; at: Timestamp } | null;
-  /** The first payments. */
+  /** The first payments of the checkout. */
   attempts: PaymentAttempt[];
   callback: Callback | null;
   callback_attempts: CallbackAttempt[];
@@ -47,7 +46,7 @@ export type CheckoutHistory = {
   /** The shopper's attempts on the plan page, after the first payment. */
   planAttempts: PaymentAttempt[];
   refunds: RefundRequest[];
-  /** How many refunds came before them. */
+  /** How many refunds are older than these. */
   earlier_refunds: number;
   parts: RefundPart[];
   postings: Posting[];
@@ -60,7 +59,7 @@ export type CheckoutHistory = {
   notes: Note[];
   conversation: ConversationEntry[];
   disputes: Dispute[];
-  /** Returns the names of the people who acted, as far as the viewer may see them. */
+  /** Returns the names of the people who acted, if the viewer may see them. */
   show: ShowActor;
   /** The kinds of rows that are not complete here: only the newest were read. */
   cut: HistoryTable[];

@@ -41,7 +41,6 @@ export async function readNotes(
   );
 }
 
-/** Notes with the names of their authors. */
 export async function withAuthors(
   viewer: Pick<Viewer, 'scope'>,
   db: Handle,

@@ -23,7 +23,6 @@ export type TimelineEntry = {
     | 'message'
     | 'note'
     | 'conversation';
-  /** The person who did it. */
   by: string | null;
   tone: 'neutral' | 'good' | 'bad' | 'waiting';
   message_id?: string;
@@ -58,7 +57,7 @@ const toneOf = (status: string) => tones[status] ?? 'neutral';
 const subjects: Record<MessageKind, string> = {
   receipt: 'receipt with the plan',
   charge_soon: 'payment is due soon',
-  charged: 'payment was taken',
+  charged: 'payment was charged',
   declined: 'payment was declined',
   card_expires: 'card expires',
   card_replaced: 'card was replaced',
@@ -90,8 +89,8 @@ export const presentMessage = (message: Message): TimelineEntry => {
 };
 
 /**
- * Messages to the shopper, the shopper's questions, and operators' notes. The command line does not
- * show them.
+ * Entries for messages to the shopper, the shopper's questions and operators' notes. The command
+ * line does not show them.
  */
 export function extrasOf({
   messages,
@@ -191,10 +190,12 @@ function explainNoAnswer(
   const first = timeOf(one.created_at);
   const again =
     due_at === null || timeOf(due_at) === first ? 'in a moment' : `at ${timeOf(due_at)}`;
-  return `Asked the bank at ${first}, no answer yet; asked again ${again}. Nothing to do.`;
+  return `The bank was asked at ${first} and has not answered yet. It is asked again ${again}. Nothing to do.`;
 }
 
-/** The same sentence about the newest request of a checkout. */
+/**
+ * The sentence about the newest request of a checkout that the gateway has not answered, or null.
+ */
 export function explainWaiting(history: CheckoutHistory): string | null {
   const { attempts, planAttempts, collections, merchant } = history;
   const asked = [...attempts, ...planAttempts, ...collections];
@@ -254,7 +255,6 @@ function describeWait({ wait_hours, may_retry }: Collection): string {
   return `. The card network asks to wait ${count} ${unit}${count === 1 ? '' : 's'} before a retry`;
 }
 
-/** The history of one dispute. */
 function disputeEntries(dispute: Dispute, money: Money, zone: string): TimelineEntry[] {
   const { instalment, status, amount, reason, submitted_at, closed_at } = dispute;
   const { asked_at, asked_until, supplied_at } = dispute;
@@ -320,7 +320,6 @@ function refundEntries(
 const retriesOf = ({ booked }: RefundEvents) =>
   booked.filter(({ kind }) => kind === 'reserved').slice(1);
 
-/** The request, its approvals and its retries. */
 function reviewEntries(events: RefundEvents): TimelineEntry[] {
   const { refund, actorsOf, entry, money } = events;
   const requester = refund.requested_by_name;
@@ -357,7 +356,6 @@ function partEntries({ booked, entry, money }: RefundEvents, part: RefundPart): 
   return [...(done ? [entry(done.at, isDone, 'good')] : []), entry(at, text, 'bad')];
 }
 
-/** The entries for the end of each round. */
 function endEntries(events: RefundEvents): TimelineEntry[] {
   const { refund, actorsOf, entry, booked } = events;
   const retries = retriesOf(events);

@@ -101,7 +101,6 @@ export const TimelineEntry = Type.Object({
   kind: oneOf(timelineKinds),
   description: Type.String(),
   by: nullable(Type.String()),
-  /** The colour of the entry. */
   tone: oneOf(['neutral', 'good', 'bad', 'waiting'] as const),
   /** The message to the shopper that the entry is about. */
   message_id: Type.Optional(Id),
@@ -114,7 +113,6 @@ export const MessageDetails = Type.Object({
   id: Id,
   kind: Type.String(),
   status: oneOf(messageStatuses),
-  /** When it was sent or refused. */
   settled_at: nullable(Time),
   to: Type.String(),
   subject: Type.String(),
@@ -239,7 +237,7 @@ export const CheckoutDetails = Type.Object({
   cancel_url: Type.String(),
   signed: Type.Boolean(),
   is_v1: Type.Boolean(),
-  /** The payment link that the shopper opened; null if the merchant created the checkout. */
+  /** The payment link that made the checkout; null if the merchant created it. */
   payment_link_id: nullable(Id),
   /** The gateway that holds its payments. */
   gateway: Type.String(),
@@ -249,7 +247,6 @@ export const CheckoutDetails = Type.Object({
   card: nullable(Type.Object({ brand: nullable(Type.String()), last4: nullable(Type.String()) })),
   refunded: Cents,
   cancelled: Cents,
-  /** The amount that can still be refunded. */
   refundable: Cents,
   plan: Type.Array(PlanPayment),
   /** One sentence about a request that the gateway has not answered yet. */
@@ -294,7 +291,6 @@ export const RefundPreview = Type.Object({
   remainder: Cents,
   /** The payments that it would be taken from. */
   parts: Type.Array(PlannedPart),
-  /** The plan after the refund. */
   after: Type.Array(
     Type.Object({
       number: Type.Integer(),
@@ -304,7 +300,7 @@ export const RefundPreview = Type.Object({
       returned: Cents,
     }),
   ),
-  /** Why it cannot be refunded, or null. */
+  /** Why the amount cannot be refunded, or null. */
   refusal: nullable(Type.String()),
   warnings: Type.Array(Type.String()),
   /**

@@ -13,7 +13,7 @@ export type CheckoutFilter = Span & {
   status?: CheckoutStatus | undefined;
   amount?: number | undefined;
   gateway?: string | undefined;
-  /** Only these checkouts. */
+  /** Lists only these checkouts. */
   ids?: string[] | undefined;
 };
 
@@ -21,7 +21,7 @@ export type CheckoutFilter = Span & {
  * The newest checkouts first. For one merchant, times are on its clock. For several, they are real
  * times, which the ids begin with.
  */
-export async function pageCheckouts(
+export async function listCheckoutsPage(
   db: Handle,
   scope: Scope,
   filter: CheckoutFilter,

@@ -2,7 +2,7 @@ import type { Scope } from '#operating/search/scope.sql.ts';
 import { listShoppersCheckouts } from '#operating/search/search.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { CheckoutRow, CheckoutsQuery } from './checkout.schema.ts';
-import { type CheckoutFilter, listCollected, pageCheckouts } from './checkouts.sql.ts';
+import { type CheckoutFilter, listCheckoutsPage, listCollected } from './checkouts.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
@@ -20,7 +20,7 @@ export const checkoutList = defineList({
     return readList(
       viewer.deps,
       page,
-      async (db, range) => pageCheckouts(db, scope, await filterOf(db, scope, query), range),
+      async (db, range) => listCheckoutsPage(db, scope, await filterOf(db, scope, query), range),
       async (db, rows) => {
         const describe = await findOwners(db, scope, rows);
         const collected = await listCollected(db, scope, rows);

@@ -22,9 +22,9 @@ import { listOverdueOf } from './alert-subjects.sql.ts';
 type Cause = {
   /** The reason that the closed alert records. */
   ended: string;
-  /** The subjects, merchants or alerts whose cause still exists. */
+  /** The ids of those whose cause still exists. */
   lasting(db: Handle, alerts: Alert[]): Promise<string[]>;
-  /** The member of an alert that `lasting` lists. */
+  /** The member of an alert that has those ids. */
   by: 'subject_id' | 'merchant_id' | 'id';
 };
 

@@ -30,7 +30,7 @@ export const ConversationDetails = Type.Object({
   language: oneOf(languages),
   /** False if the shopper cannot be reached by mail. */
   may_answer: Type.Boolean(),
-  /** The newest texts, the oldest of them first. A shopper's text has no name. */
+  /** The newest texts, in ascending order. A shopper's text has no name. */
   entries: Type.Array(
     Type.Object({
       id: Id,

@@ -3,8 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Conversation, ConversationStatus } from '#purchases/conversations/conversation.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** The conversation that changed last comes first. */
-export async function pageConversations(
+export async function listConversationsPage(
   db: Handle,
   scope: Scope,
   status: ConversationStatus | null,

@@ -21,7 +21,7 @@ import {
   ConversationsQuery,
   SolveConversation,
 } from './conversation.schema.ts';
-import { pageConversations } from './conversations.sql.ts';
+import { listConversationsPage } from './conversations.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
@@ -38,7 +38,7 @@ export const conversationList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageConversations(db, scope, query.status ?? null, range),
+      (db, range) => listConversationsPage(db, scope, query.status ?? null, range),
       (db, rows) => presentConversations(db, scope, rows),
     );
   },
@@ -62,7 +62,6 @@ async function presentConversations(db: Handle, scope: Scope, rows: Conversation
   }));
 }
 
-/** Finds a conversation by its checkout. */
 export async function readConversation(viewer: Viewer, id: string): Promise<ConversationDetails> {
   const { merchant_id } = await mustSee(viewer, 'checkouts', id);
   const { deps, scope } = viewer;

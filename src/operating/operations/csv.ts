@@ -33,7 +33,6 @@ export async function openCsv<Row>(
   return lines();
 }
 
-/** The columns that describe a row's owner. */
 export const ownerColumns: Column<{
   merchant_name: string;
   client_reference_id: string;
@@ -46,6 +45,6 @@ export const ownerColumns: Column<{
   ['Shopper', (row) => row.name],
 ];
 
-/** Whether the list as a file names shoppers or people, so that it needs a fresh proof. */
+/** Whether the list as a file names shoppers or people, so that it requires re-authentication. */
 export const hasPersonalData = (list: { columns: unknown[]; namesPeople?: boolean }) =>
   list.namesPeople === true || ownerColumns.some((column) => list.columns.includes(column));

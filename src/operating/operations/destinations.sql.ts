@@ -12,7 +12,7 @@ export type DestinationState = {
 };
 
 /** Receivers, ordered by merchant and host. */
-export async function pageDestinations(
+export async function listDestinationsPage(
   db: Handle,
   scope: Scope,
   page: PageOf,

@@ -3,8 +3,8 @@ import { DestinationRow, DestinationsQuery } from './callback.schema.ts';
 import {
   type DestinationState,
   listDestinationDays,
+  listDestinationsPage,
   listFailures,
-  pageDestinations,
 } from './destinations.sql.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
@@ -13,7 +13,7 @@ import { scopeOf } from './viewer.ts';
 /** How many days the statistics of a receiver cover. */
 const destinationDays = 7;
 
-/** Receivers with their results of the last days. */
+/** Receivers with their results of the last 7 days. */
 export const destinationList = defineList({
   name: 'destinations',
   permission: 'callbacks.read',
@@ -24,7 +24,7 @@ export const destinationList = defineList({
     return readList(
       deps,
       page,
-      (db, range) => pageDestinations(db, scope, range),
+      (db, range) => listDestinationsPage(db, scope, range),
       async (db, rows) => {
         const since = dayBefore(deps.clock.now(), destinationDays);
         const days = await listDestinationDays(db, scope, rows, since);
@@ -83,7 +83,6 @@ function percentile(
   return bounds.at(-1) ?? null;
 }
 
-/** The UTC day that is `days` days before an instant. */
 export function dayBefore(now: Temporal.Instant, days: number): string {
   return now.toZonedDateTimeISO('UTC').toPlainDate().subtract({ days }).toString();
 }

@@ -30,7 +30,7 @@ export const DisputeRow = Type.Object({
   checkout_id: Id,
   ...owner,
   gateway: Type.String(),
-  /** The gateway's own ID. */
+  /** The gateway's id of the dispute. */
   dispute_ref: Type.String(),
   /**
    * The number of the first instalment that the disputed payment covered, and how many it covered.
@@ -55,7 +55,6 @@ export const DisputeRow = Type.Object({
   /** When the merchant was last asked for evidence by mail, and the deadline for its answer. */
   asked_at: nullable(Time),
   asked_until: nullable(Time),
-  /** When facts or files were last supplied. */
   supplied_at: nullable(Time),
   staged_at: nullable(Time),
   staged_hash: nullable(Type.String()),
@@ -87,7 +86,6 @@ const FileKind = oneOf(evidenceFileKinds);
 export const AddFile = Type.Object({
   kind: FileKind,
   name: Type.String({ minLength: 1, maxLength: fileNameMax }),
-  /** The content in base64. */
   content: base64(evidenceFileBytesMax),
 });
 

@@ -6,7 +6,7 @@ import type { Dispute, DisputeStatus } from '#purchases/disputes/dispute.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 /** The newest disputes first. */
-export async function pageDisputes(
+export async function listDisputesPage(
   db: Handle,
   scope: Scope,
   { status, gateway }: { status?: DisputeStatus | undefined; gateway?: string | undefined },

@@ -29,7 +29,7 @@ import {
   SubmitEvidence,
   SupplyEvidence,
 } from './dispute.schema.ts';
-import { listDisputesNamed, pageDisputes } from './disputes.sql.ts';
+import { listDisputesNamed, listDisputesPage } from './disputes.sql.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
@@ -45,7 +45,7 @@ export const disputeList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageDisputes(db, scope, query, range),
+      (db, range) => listDisputesPage(db, scope, query, range),
       (db, rows) => presentDisputes(db, scope, rows),
     );
   },

@@ -24,7 +24,7 @@ export type HistoryTable = keyof typeof histories;
  */
 export const historyLimits = { rows: 200, notes: 50 };
 
-/** The newest rows of one owner, the oldest of them first. */
+/** The newest rows of one owner, in ascending order. */
 export async function listNewest<Table extends HistoryTable>(
   db: Handle,
   table: Table,

@@ -13,7 +13,6 @@ export const Home = Type.Object({
   locale: Type.String(),
   time_zone: Type.String(),
   clock_ahead_ms: Type.Integer(),
-  /** The merchant's current day. */
   today: Day,
   refunds_to_review: Count,
   callbacks_exhausted: Count,
@@ -35,7 +34,7 @@ export const Home = Type.Object({
     ),
   ),
   /**
-   * The next payout as it stands now. Null if none is planned, or if the person may not read
+   * The next payout, from the open entries. Null if none is planned, or if the person may not read
    * payouts.
    */
   next_payout: nullable(Type.Object({ business_on: Day, amount: Cents })),
@@ -43,14 +42,14 @@ export const Home = Type.Object({
   week: Sales,
   week_before: Sales,
   /**
-   * The steps before real money moves. Each is true once the service has seen it. Those of a server
-   * are null for a shop that sells by link and has none.
+   * The steps before real money moves. Each is true once the service has seen it. Steps of a server
+   * are null for a shop that sells only by link.
    */
   go_live: Type.Object({
     signed_request: nullable(Type.Boolean()),
     callback_delivered: nullable(Type.Boolean()),
     refund_requested: Type.Boolean(),
-    /** Whether the drill was passed; null outside of sandboxes too, where it cannot run. */
+    /** Whether the drill was passed. Also null in production, where the drill cannot run. */
     drill_passed: nullable(Type.Boolean()),
     bank_account: Type.Boolean(),
   }),

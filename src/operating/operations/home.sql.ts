@@ -3,7 +3,9 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 const keysMax = 10;
-/** Deadlines nearly follow the order of the disputes, so the oldest ones have the earliest. */
+/**
+ * Deadlines mostly ascend with the age of disputes, so the oldest disputes have the earliest ones.
+ */
 const disputesMax = 100;
 
 /** The earliest deadline of the disputes that wait for an answer. */
@@ -80,7 +82,7 @@ export async function findSteps(db: Handle, merchant_id: string): Promise<Steps>
       where merchant_id = ${merchant_id} and list = ${list} and total > 0)`;
   return await db
     .selectNoFrom([
-      // A single condition over both would scan the integrations of all merchants.
+      // A single condition over both tables would scan the integrations of all merchants.
       sql<boolean>`exists (select from integrations
           where merchant_id = ${merchant_id} and signing_required_at is not null)
         or exists (select from managed_merchants m join integrations i on i.id = m.integration_id

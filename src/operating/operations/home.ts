@@ -66,7 +66,7 @@ export async function readHome(
   return { ...found, next_payout: isPaid ? { business_on, amount } : null };
 }
 
-/** A shop that sells by link alone has no server, so nothing of a server is asked of it. */
+/** A shop that sells only by link has no server, so the steps of a server do not apply to it. */
 function goLiveOf(steps: Steps, isProduction: boolean): Home['go_live'] {
   const ofServer = (isDone: boolean) => (steps.has_no_server ? null : isDone);
   return {

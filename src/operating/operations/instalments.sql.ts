@@ -12,7 +12,7 @@ import { type Page, type PageOf, readRange } from './range.sql.ts';
 /**
  * Lists overdue payments, the longest overdue first, and all others by checkout, the newest first.
  */
-export async function pageInstalments(
+export async function listInstalmentsPage(
   db: Handle,
   scope: Scope,
   status: InstalmentStatus,
@@ -68,7 +68,6 @@ export async function listDeclines(
   return declines as Decline[];
 }
 
-/** The stored cards of checkouts, by checkout. */
 export async function listCards(
   db: Handle,
   scope: Scope,
@@ -88,8 +87,8 @@ export async function listCards(
 export type Pause = 'dispute' | 'difference';
 
 /**
- * Why the plans of these checkouts are paused, by checkout. Refunds and attempts of the shopper are
- * not among them.
+ * Why the plans of these checkouts are paused, by checkout, apart from refunds and attempts of the
+ * shopper.
  */
 export async function listPauses(
   db: Handle,

@@ -19,10 +19,10 @@ import {
   type Decline,
   listCards,
   listDeclines,
+  listInstalmentsPage,
   listInstalmentsWithin,
   listPauses,
   type Pause,
-  pageInstalments,
 } from './instalments.sql.ts';
 import { oneOf, paging } from './list.schema.ts';
 import { defineList, type PageRequest, readList } from './list.ts';
@@ -43,7 +43,7 @@ export const overdueList = defineList({
     return readList(
       deps,
       page,
-      (db, range) => pageInstalments(db, scope, 'overdue', range),
+      (db, range) => listInstalmentsPage(db, scope, 'overdue', range),
       (db, rows) => presentOverdue(deps.clock, db, scope, rows),
     );
   },
@@ -128,7 +128,7 @@ function adviceOf(
   if (forbidding?.isForGood) {
     return advise(
       false,
-      'The bank said not to try this card again. The shopper needs another card.',
+      'The bank forbids another charge of this card. The shopper needs another card.',
     );
   }
   if (forbidding) {
@@ -139,7 +139,7 @@ function adviceOf(
     case 'insufficient_funds':
       return advise(true, 'There was not enough money. A retry after payday may succeed.');
     case 'expired_card':
-      return advise(true, 'The card had expired. A retry succeeds if the bank has renewed it.');
+      return advise(true, 'The card had expired. A retry may succeed if the bank has renewed it.');
     case 'authentication_required':
       return advise(false, 'The bank wants the shopper to confirm it. Only the shopper can.');
   }
@@ -160,7 +160,7 @@ export const instalmentList = {
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageInstalments(db, scope, query.status ?? 'overdue', range),
+      (db, range) => listInstalmentsPage(db, scope, query.status ?? 'overdue', range),
       async (db, rows) => {
         const describe = await findOwners(db, scope, rows);
         const declines = await listDeclines(db, scope, rows);

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { eventKinds, refundModes } from '#merchants/integrations/integration.ts';
 import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
-import { orders } from './range.sql.ts';
+import { sortOrders } from './range.sql.ts';
 
 const Life = { created_at: Time, expires_at: nullable(Time) };
 
@@ -21,10 +21,7 @@ export const IntegrationRow = Type.Object({
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
   /** Whether it manages more than these. /api/managed-merchants lists all of them. */
   manages_more: Type.Boolean(),
-  /**
-   * The limits of every endpoint. If the integration has none of its own, the contract's limit
-   * applies.
-   */
+  /** The limits of every endpoint: the integration's own, or else the contract's. */
   limits: Type.Array(
     Type.Object({
       endpoint: Type.String(),
@@ -45,8 +42,9 @@ export const IntegrationRow = Type.Object({
       created_at: Time,
       disabled_at: nullable(Time),
       /**
-       * Counts of the last 30 days. They are kept per integration, so those of an intermediary are
-       * null in a list of one merchant, and for people who see only some merchants.
+       * Counts of the last 30 days. They count all merchants of an integration, so those of an
+       * intermediary are null in a list of one merchant, and for people who see only some
+       * merchants.
        */
       logins: nullable(Type.Integer()),
       checkouts: nullable(Type.Integer()),
@@ -58,7 +56,10 @@ export type IntegrationRow = Type.Static<typeof IntegrationRow>;
  * GET /api/integrations, the newest first. With `merchant`, includes the intermediaries that manage
  * it.
  */
-export const IntegrationsQuery = Type.Object({ ...paging, order: Type.Optional(oneOf(orders)) });
+export const IntegrationsQuery = Type.Object({
+  ...paging,
+  order: Type.Optional(oneOf(sortOrders)),
+});
 
 /** GET /api/managed-merchants: the merchants that an intermediary manages, the oldest first. */
 export const ManagedMerchantsQuery = Type.Object({
@@ -165,14 +166,14 @@ export const RefusedRequests = Type.Object({
       request: Type.String(),
       header: Type.String(),
       user_agent: nullable(Type.String()),
-      /** Its beginning, if it is long. */
+      /** The body, or its beginning if it is long. */
       body: Type.String(),
       body_bytes: Type.Integer(),
       expected: Type.String(),
       mistake: nullable(Type.String()),
     }),
   ),
-  /** The signature doctor. */
+  /** The address of the signature doctor. */
   doctor_url: Type.String(),
 });
 export type RefusedRequests = Type.Static<typeof RefusedRequests>;

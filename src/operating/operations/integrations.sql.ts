@@ -5,7 +5,7 @@ import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { directionOf, type Order, type Page, type PageOf, readRange } from './range.sql.ts';
+import { directionOf, type Page, type PageOf, readRange, type SortOrder } from './range.sql.ts';
 
 /** Integrations of merchants, including the intermediaries that manage one of them. */
 function withinScope<Row>(
@@ -21,18 +21,18 @@ function withinScope<Row>(
   );
 }
 
-export async function pageIntegrations(
+export async function listIntegrationsPage(
   db: Handle,
   scope: Scope,
   page: PageOf,
-  order: Order = 'newest first',
+  order: SortOrder = 'newest first',
 ): Promise<Page<Integration>> {
   const query = withinScope(db.selectFrom('integrations').selectAll(), scope);
   return await readRange(query, page, ['created_at', 'id'], directionOf(order));
 }
 
 /** Integrations that have or had v1 credentials, or the one with this id, the oldest first. */
-export async function pageLegacyIntegrations(
+export async function listLegacyIntegrationsPage(
   db: Handle,
   scope: Scope,
   id: string | undefined,
@@ -67,8 +67,8 @@ export async function listFirstManaged(
   integration_ids: string[],
   limit: number,
 ): Promise<{ integration_id: string; id: string; name: string }[]> {
-  // With `=` the order would be that of the merchants alone. Then the planner may read the index of
-  // merchants for each integration, to its end: 84 ms each beside an intermediary of 100,000.
+  // With `=` the planner could order by the merchants alone, and then read the index of merchants
+  // for each integration, to its end: 84 ms each beside an intermediary of 100,000.
   const { rows } = await sql<{ integration_id: string; id: string; name: string }>`
     select i.id as integration_id, m.id, m.name
     from unnest(${integration_ids}::uuid[]) as i (id)
@@ -82,7 +82,7 @@ export async function listFirstManaged(
 }
 
 /** The merchants that an intermediary manages, among those in the scope, the oldest first. */
-export async function pageManaged(
+export async function listManagedPage(
   db: Handle,
   scope: Scope,
   integration_id: string,

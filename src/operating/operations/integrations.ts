@@ -58,11 +58,11 @@ import {
   findIntegrationWithin,
   listCredentialsOf,
   listFirstManaged,
+  listIntegrationsPage,
   listLegacyOf,
   listLegacyUsage,
   listLimitsOf,
-  pageIntegrations,
-  pageManaged,
+  listManagedPage,
 } from './integrations.sql.ts';
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
@@ -81,7 +81,7 @@ export const integrationList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageIntegrations(db, seen.scope, range, query.order),
+      (db, range) => listIntegrationsPage(db, seen.scope, range, query.order),
       (db, rows) => presentIntegrations(seen, db, rows),
     );
   },
@@ -112,7 +112,7 @@ export const managedMerchantList = defineList({
           ? await findIntegrationWithin(db, scope, integration)
           : null;
         if (!found) throw noIntegration(integration);
-        return await pageManaged(db, scope, found.id, range);
+        return await listManagedPage(db, scope, found.id, range);
       },
       async (_, rows) => rows,
     ),
@@ -150,8 +150,7 @@ async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: In
   const limits = await listLimitsOf(db, ids);
   const { client_secrets, signing_keys } = await listCredentialsOf(db, ids, timestamp(now));
   const legacy = await listLegacyOf(db, ids);
-  // An intermediary may also act for other merchants, so its use is shown only to viewers of all
-  // merchants.
+  // An intermediary may also act for other merchants, so only viewers of all merchants see its use.
   const showsUse = (row: Integration) => scope === 'all merchants' || row.merchant_id !== null;
   const shown = rows.filter(showsUse).map(({ id }) => id);
   const usage = await listLegacyUsage(db, shown, dayBefore(now, recentDays));
@@ -203,7 +202,9 @@ export async function mustOwnIntegration(viewer: Viewer, id: string): Promise<Li
   return integration;
 }
 
-/** The requests of an integration that were refused for their signature, for the doctor. */
+/**
+ * The requests of an integration that were refused for their signature, for the signature doctor.
+ */
 export async function readRefusedRequests(
   viewer: Viewer,
   id: string,
@@ -213,7 +214,9 @@ export async function readRefusedRequests(
   return { data, merchant_id };
 }
 
-/** An action on one integration, which needs a fresh proof. The use case makes the answer. */
+/**
+ * An action on one integration, which requires re-authentication. The use case makes the answer.
+ */
 function on<
   const Response extends TSchema,
   Deps extends ViewerDeps = ViewerDeps,
@@ -322,7 +325,7 @@ export const integrationActions = {
       });
     },
   }),
-  /** Sends a test callback to an address and shows the answer. Nothing is changed but the audit. */
+  /** Sends a test callback to an address and shows the answer. Only the audit is written. */
   testCallback: on('test-callback', 'integrations.change', {
     body: TestCallback,
     response: TestedCallback,

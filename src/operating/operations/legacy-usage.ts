@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { dayBefore } from './destinations.ts';
-import { listLegacyOf, listLegacyUsage, pageLegacyIntegrations } from './integrations.sql.ts';
+import { listLegacyIntegrationsPage, listLegacyOf, listLegacyUsage } from './integrations.sql.ts';
 import { Id, paging } from './list.schema.ts';
 import { type PageRequest, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
@@ -25,7 +25,8 @@ export const legacyUsageList = {
     return readList(
       deps,
       page,
-      (db, range) => pageLegacyIntegrations(db, scopeOf(viewer, query), query.integration, range),
+      (db, range) =>
+        listLegacyIntegrationsPage(db, scopeOf(viewer, query), query.integration, range),
       async (db, rows) => {
         const ids = rows.map(({ id }) => id);
         const owners = rows.flatMap(({ merchant_id }) => merchant_id ?? []);

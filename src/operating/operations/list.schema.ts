@@ -5,7 +5,6 @@ import Type, { type TSchema } from 'typebox';
 
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });
-/** The name of a gateway in the settings. */
 export const GatewayName = Type.String({ pattern: '^[a-z][a-z0-9]{0,19}$' });
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 /**
@@ -31,7 +30,6 @@ export const paging = {
   after: Type.Optional(Type.String({ maxLength: 1_000 })),
   /** 1 to 100 rows; 50 by default. */
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-  /** One merchant in the person's scope. */
   merchant: Type.Optional(Id),
 };
 

@@ -26,7 +26,6 @@ export type ListDefinition<Query extends TObject, Row> = {
   read(viewer: Viewer, query: Static<Query>, page: PageRequest): Promise<List<Row>>;
   /** Whether its rows have names and addresses of people other than the shopper. */
   namesPeople?: boolean;
-  /** The columns of the file. */
   columns: Column<Row>[];
 };
 

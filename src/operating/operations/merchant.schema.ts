@@ -4,7 +4,7 @@ import { logoBounds } from '#platform/shared/uploads.ts';
 import { IntegrationRow } from './integration.schema.ts';
 import { base64, Cents, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 import { Payee } from './payee.schema.ts';
-import { orders } from './range.sql.ts';
+import { sortOrders } from './range.sql.ts';
 import { TermsRow } from './terms.schema.ts';
 
 export const Band = Type.Object({
@@ -24,7 +24,7 @@ const Bands = Type.Array(Band, { minItems: 1, maxItems: 100 });
 export const MerchantsQuery = Type.Object({
   after: paging.after,
   limit: paging.limit,
-  order: Type.Optional(oneOf(orders)),
+  order: Type.Optional(oneOf(sortOrders)),
 });
 export const MerchantRow = Type.Object({
   id: Id,
@@ -59,7 +59,6 @@ export const MerchantRow = Type.Object({
   created_at: Time,
   /** How far a sandbox merchant's clock is ahead of real time. */
   clock_ahead_ms: Type.Integer(),
-  /** The merchant's time. */
   now: Time,
   /** Sums of the last 30 days. */
   sold: Cents,
@@ -108,7 +107,7 @@ export const Page = {
   contact: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 200 }))),
   address: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 300 }))),
   vat_number: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 20 }))),
-  /** The SHA-256 of it. */
+  /** The SHA-256 of the logo. */
   logo: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
 };
 

@@ -20,11 +20,11 @@ import {
   Page,
   Rules,
 } from './merchant.schema.ts';
-import { pageMerchants } from './merchants.sql.ts';
+import { listMerchantsPage } from './merchants.sql.ts';
 import { listMerchantNames, listRecentSums } from './owner.sql.ts';
 import { BadInput, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** Merchants with their sums of the last days. */
+/** Merchants with their sums of the last 30 days. */
 export const merchantList = defineList({
   name: 'merchants',
   permission: 'merchants.read',
@@ -34,7 +34,7 @@ export const merchantList = defineList({
     readList(
       viewer.deps,
       page,
-      (db, range) => pageMerchants(db, viewer.scope, range, order),
+      (db, range) => listMerchantsPage(db, viewer.scope, range, order),
       (db, rows) =>
         presentMerchants(
           viewer,
@@ -55,7 +55,6 @@ export const merchantList = defineList({
 
 export type ListedMerchant = Awaited<ReturnType<typeof presentMerchants>>[number];
 
-/** A merchant in the viewer's scope. */
 export async function mustSeeMerchant(viewer: Viewer, id: string): Promise<ListedMerchant> {
   const [merchant] = await reading(viewer.deps, async (db) => {
     const names = await listMerchantNames(db, viewer.scope, isUuid(id) ? [id] : []);
@@ -84,10 +83,10 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
   });
 }
 
-/** A merchant with its own members and those of its territory. */
+/** A merchant together with the members of its territory. */
 function withPlace(merchant: Row) {
   const { code, currency, time_zone, locale } = merchant.territory;
-  // The database does not keep the order of members.
+  // The database does not keep the order of members, so they are listed here.
   const rules = merchant.rules.map(({ from_amount, to_amount, terms }) => ({
     from_amount,
     to_amount,
@@ -142,7 +141,7 @@ export const merchantActions = {
       const hasRules = Object.keys(rules).length > 0;
       const hasPage = Object.keys(page).length > 0;
       if (!hasRules && !hasPage) throw new BadInput('', 'Name something to change');
-      // These are two actions, so a bad text is refused before the first of them.
+      // The change consists of two actions, so a bad text is refused before the first of them.
       readPageChange(page);
       if (hasRules) {
         await changeRules(deps, operator, {

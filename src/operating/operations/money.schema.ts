@@ -30,7 +30,7 @@ export const MoneyDayRow = Type.Object({
 });
 export type MoneyDayRow = Type.Static<typeof MoneyDayRow>;
 
-/** GET /api/money-totals: the same for all merchants in the scope together. */
+/** GET /api/money-totals: the movements of a local day, of all merchants in the scope together. */
 export const MoneyTotalsQuery = Type.Object({ merchant: Type.Optional(Id), date });
 export const MoneyTotals = Type.Object({
   day: Day,
@@ -65,7 +65,6 @@ export const BalanceLine = Type.Object({
   fee: Cents,
   vat: Cents,
   net: Cents,
-  /** When a reserve is released. */
   release_on: nullable(Day),
   /** The payout that a reserve was withheld from, or that the bank returned. */
   payout_id: nullable(Id),
@@ -85,7 +84,7 @@ export const Balance = Type.Object({
   ...place,
   time_zone: Type.String(),
   clock_ahead_ms: Type.Integer(),
-  /** Without terms the service settles nothing for the merchant. */
+  /** Whether the merchant has terms. Without them the service settles nothing for it. */
   has_terms: Type.Boolean(),
   /** They add up to `owed`. The first seven come from entries that are in no payout yet. */
   sums: Type.Object({

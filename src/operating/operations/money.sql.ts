@@ -32,7 +32,8 @@ export async function findPositions(db: Handle): Promise<Positions> {
 
 /**
  * The rows of a stream that are not in the sums yet. The position may have moved since it was read,
- * so the statement reads it again. The value that was read tells the planner how few rows follow.
+ * so the statement reads it again. With the value that was read, the planner knows how few rows
+ * follow.
  */
 const isAfter = (stream: Stream, positions: Positions) =>
   sql<boolean>`id > ${positions[stream]} and id >
@@ -82,7 +83,7 @@ function selectMoved(db: Handle, scope: Scope, day: string, positions: Positions
 }
 
 /** A page of the merchants that had movements on a local day, by name. */
-export async function pageMoneyDay(
+export async function listMoneyDayPage(
   db: Handle,
   scope: Scope,
   day: string,
@@ -179,7 +180,7 @@ const kindsOf: Record<string, EntryKind[]> = {
 };
 
 /** The entries of a merchant that are in no payout yet, the newest first. */
-export async function pageOpenEntries(
+export async function listOpenEntriesPage(
   db: Handle,
   merchant_id: string,
   group: string | undefined,
@@ -196,7 +197,7 @@ export async function pageOpenEntries(
 }
 
 /** The reserves of a merchant that are still held; those to be released last come first. */
-export async function pageReserves(
+export async function listReservesPage(
   db: Handle,
   merchant_id: string,
   page: PageOf,

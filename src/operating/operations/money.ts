@@ -8,7 +8,7 @@ import { listTerritories, sumAccountFees } from '#purchases/payouts/money-day.sq
 import type { Column } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { MoneyDayRow, MoneyDaysQuery, type MoneyTotals } from './money.schema.ts';
-import { pageMoneyDay, sumMoneyDay } from './money.sql.ts';
+import { listMoneyDayPage, sumMoneyDay } from './money.sql.ts';
 import { NotFound, plainDay, scopeOf, type Viewer } from './viewer.ts';
 
 const amount = (head: string, name: keyof MoneyDayRow): Column<MoneyDayRow> => [
@@ -27,7 +27,8 @@ export const moneyDayList = defineList({
     return readList(
       viewer.deps,
       page,
-      async (db, range) => pageMoneyDay(db, scope, await dayOf(viewer, db, scope, query), range),
+      async (db, range) =>
+        listMoneyDayPage(db, scope, await dayOf(viewer, db, scope, query), range),
       async (_, rows) => rows,
     );
   },

@@ -93,7 +93,7 @@ export async function listMerchantNames(
 
 export type RecentSums = { sold: number; collected: number; refunded: number };
 
-/** The sums of each merchant's last days, counted back from its newest day. */
+/** The sums of each merchant over a number of days, counted back from its newest day. */
 export async function listRecentSums(
   db: Handle,
   scope: Scope,

@@ -10,7 +10,7 @@ const Account = Type.Object({
   /** The last digits of the account number. No answer contains more of it. */
   last4: Type.String(),
   created_at: Time,
-  /** People's current names; an operator's name if there is no person. */
+  /** People's current names; for an action at the command line, the operator's name. */
   proposed_by: Type.String(),
   confirmed_by: nullable(Type.String()),
   confirmed_at: nullable(Time),
@@ -45,7 +45,7 @@ export const AccountParams = Type.Object({
   number: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
 });
 
-/** The whole number, as the merchant told it to the person who confirms. */
+/** The whole account number, as the merchant told it to the person who confirms. */
 export const ConfirmAccount = Type.Object({
   account_number: Type.String({ minLength: 5, maxLength: 20 }),
 });

@@ -41,7 +41,7 @@ export const PaymentLinkDetails = Type.Object({
   notify_url: nullable(Type.String()),
   /** The shopper's address; null if the shopper types it. */
   email: nullable(Type.String()),
-  /** The mails of it to the shopper, the newest first. */
+  /** The mails with the link to the shopper, the newest first. */
   mails: Type.Array(
     Type.Object({
       id: Id,
@@ -73,7 +73,7 @@ export const OfferPaymentLink = Type.Object({
   amount: linkMembers.amount,
   email: Type.Optional(Type.String({ format: 'email', maxLength: 254 })),
   expires_at: Type.Optional(Type.String({ maxLength: 40 })),
-  /** How many days it lives, on the merchant's clock, instead of a time. */
+  /** After how many days it expires, on the merchant's clock. Replaces a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
   /** Whether the link goes to the shopper's address by mail. */

@@ -4,7 +4,7 @@ import type { PaymentLink } from '#purchases/payment-links/payment-link.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 /** The newest links first: ids ascend with time. */
-export async function pagePaymentLinks(
+export async function listPaymentLinksPage(
   db: Handle,
   scope: Scope,
   page: PageOf,
@@ -13,7 +13,6 @@ export async function pagePaymentLinks(
   return await readRange(query, page, [isOne(scope) ? 'number' : 'id'], 'desc');
 }
 
-/** One link in the scope. */
 export async function findPaymentLinkWithin(
   db: Handle,
   scope: Scope,
@@ -23,7 +22,6 @@ export async function findPaymentLinkWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The newest checkouts of a link. */
 export function listOrdersOf(
   db: Handle,
   { merchant_id, id }: Pick<PaymentLink, 'merchant_id' | 'id'>,

@@ -23,7 +23,7 @@ import {
   PaymentLinkRow,
   PaymentLinksQuery,
 } from './payment-link.schema.ts';
-import { findPaymentLinkWithin, listOrdersOf, pagePaymentLinks } from './payment-links.sql.ts';
+import { findPaymentLinkWithin, listOrdersOf, listPaymentLinksPage } from './payment-links.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The addresses of links are derived from keys, not stored. */
@@ -40,7 +40,7 @@ export const paymentLinkList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pagePaymentLinks(db, seen.scope, range),
+      (db, range) => listPaymentLinksPage(db, seen.scope, range),
       (db, rows) => presentLinks(seen, db, rows),
     );
   },

@@ -29,7 +29,10 @@ export const PayoutRow = Type.Object({
   status: oneOf(payoutStatuses),
   /** How many people have approved it for the account in use: 0, 1 or 2. */
   approvals: Type.Integer(),
-  /** Whether the signed-in person may approve it now, apart from permission and proof. */
+  /**
+   * Whether the signed-in person may approve it now. Permission and re-authentication are checked
+   * separately.
+   */
   may_approve: Type.Boolean(),
   /** The merchant's account in use. Null if the merchant cannot be paid. */
   account: nullable(AccountEnd),
@@ -98,7 +101,6 @@ const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id:
 
 /** POST /api/payouts/export */
 export const PayoutExport = Type.Object({
-  // Each list below has at most the 100 oldest payouts that were left out.
   /** Null if no payout was exported. */
   export_id: nullable(Id),
   payouts: Type.Integer(),
@@ -115,9 +117,7 @@ export const PayoutExport = Type.Object({
   /** The file for the bank, with whole account numbers. */
   file: Type.String(),
 });
-/**
- * POST /api/payout-exports/:id/file: the same file again, or the same export in the other format.
- */
+/** POST /api/payout-exports/:id/file: an earlier export again, in the same or the other format. */
 export const WantedFile = Type.Object({ format: Type.Optional(oneOf(bankFormats)) });
 export const BankFile = Type.Object({ file: Type.String() });
 export type BankFile = Type.Static<typeof BankFile>;

@@ -5,7 +5,7 @@ import type { Payout, PayoutStatus } from '#purchases/payouts/payout.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 /** The newest payouts first. */
-export async function pagePayouts(
+export async function listPayoutsPage(
   db: Handle,
   scope: Scope,
   status: PayoutStatus | null,
@@ -16,7 +16,6 @@ export async function pagePayouts(
   return await readRange(query, page, ['created_at', 'id'], 'desc');
 }
 
-/** One payout in the scope. */
 export async function findPayoutWithin(
   db: Handle,
   scope: Scope,
@@ -43,7 +42,7 @@ export async function listDisputedPayouts(
   payouts: Pick<Payout, 'merchant_id' | 'id'>[],
 ): Promise<Set<string>> {
   const merchants = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
-  // Without the merchants of the entries, their index is searched once for each merchant it has.
+  // Without the merchants of the entries, the index would be searched once for each merchant.
   const { rows } = await sql<{ payout_id: string }>`
     select distinct e.payout_id
     from (

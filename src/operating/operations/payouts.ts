@@ -31,8 +31,8 @@ import {
 import {
   findPayoutWithin,
   listDisputedPayouts,
+  listPayoutsPage,
   listPayoutsWithin,
-  pagePayouts,
 } from './payouts.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
@@ -47,7 +47,7 @@ export const payoutList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pagePayouts(db, seen.scope, query.status ?? null, range),
+      (db, range) => listPayoutsPage(db, seen.scope, query.status ?? null, range),
       (db, rows) => presentPayouts(seen, db, rows),
     );
   },
@@ -104,7 +104,6 @@ export const approvalsOf = (row: Payout, accounts: BankAccount[]) => ({
 export const findPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
   reading(deps, (db) => listPayoutsWithin(db, scope, ids));
 
-/** A payout in the viewer's scope. */
 export async function mustSeePayout(viewer: Viewer, id: string) {
   const [payout] = await reading(viewer.deps, async (db) => {
     const found = isUuid(id) ? await findPayoutWithin(db, viewer.scope, id) : null;

@@ -11,10 +11,10 @@ export const Person = Type.Object({
   merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
-  /** Whether they can sign in: they have a passkey, or came from the identity provider. */
+  /** Whether they can sign in: they have a passkey, or an account at the OIDC issuer. */
   is_registered: Type.Boolean(),
   /**
-   * Whether they may count as one of two people. If not, a merchant's administrator gave them access,
+   * Whether they can be the second approver. If not, a merchant's administrator gave them access,
    * or another one saw their link, and no administrator of all merchants has confirmed them since.
    */
   is_confirmed: Type.Boolean(),
@@ -38,10 +38,7 @@ export const Person = Type.Object({
           merchant_ids: nullable(Type.Array(Type.String())),
         }),
       ),
-      /**
-       * Why the reader may not release it; null if they may, as far as the invitation itself
-       * decides.
-       */
+      /** Why the reader may not release it. Null if the invitation itself does not prevent it. */
       release_refusal: nullable(Type.String()),
     }),
   ),
@@ -83,8 +80,8 @@ export const Invitation = Type.Object({
 export type Invitation = Type.Static<typeof Invitation>;
 
 /**
- * POST /api/people/:id/release and /confirm. The access that the administrator read; any other
- * access is neither released nor confirmed.
+ * POST /api/people/:id/release and /confirm: the access that the administrator read. If the access
+ * has changed since, nothing is released or confirmed.
  */
 export const ReadAccessBody = Type.Object({
   was: Type.Object(

@@ -4,7 +4,7 @@ import {
   identityOf,
   listAccesses,
   listPeople,
-  listWithWayIn,
+  listWithSignInMethod,
   liveFirst,
   type Person as PersonRow,
 } from '#operating/people/person.sql.ts';
@@ -65,8 +65,7 @@ const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
 
 /**
  * A person whom the viewer may see; null for anyone else, whether they exist or not. A merchant may
- * have known a person by the id of another access, before it was separated or its merchants were given
- * to this one.
+ * know a person by the id of another access, which was later separated or merged into this one.
  */
 export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
   const own = merchantsOf(viewer);
@@ -83,8 +82,8 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
 }
 
 /**
- * Whether the service's staff has asked to invite a person again whom a merchant knows. It waits for
- * them, and would tell the merchant that the person has another access.
+ * Whether a link is the staff's own invitation, waiting for release, of a person whom a merchant
+ * knows. It would tell the merchant that the person has another access.
  */
 const isStaffMatter = (link: PersonLink, { created_at }: PersonRow) =>
   link.by_staff && link.released_at === null && link.created_at > created_at;
@@ -99,7 +98,7 @@ export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRo
   const shown = (ids: string[] | null) =>
     own === null ? ids : (ids?.filter((id) => own.includes(id)) ?? []);
   const ids = people.map(({ id }) => id);
-  const ready = await listWithWayIn(db, people.map(identityOf));
+  const ready = await listWithSignInMethod(db, people.map(identityOf));
   const invitations = await listInvitations(db, ids, timestamp(deps.clock.now()));
   const show = await namesFor(
     viewer,

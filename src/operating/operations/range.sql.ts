@@ -6,7 +6,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 // says where the previous page ended, so neither an offset nor a count is needed. Ids ascend with
 // time, so the order of ids is the order of creation.
 
-/** Where a page ended: the values of the order's columns in its last row. */
+/** The position where a page ended: the values of the order's columns in its last row. */
 export type Key = string[];
 
 export type Page<Row> = { rows: Row[]; last: Key | null };
@@ -20,9 +20,9 @@ export type Span = { from?: Timestamp | undefined; until?: Timestamp | undefined
 export class BadKey extends Error {}
 
 /** The console lists the newest merchants first, the command line the oldest. */
-export const orders = ['newest first', 'oldest first'] as const;
-export type Order = (typeof orders)[number];
-export const directionOf = (order: Order) => (order === 'newest first' ? 'desc' : 'asc');
+export const sortOrders = ['newest first', 'oldest first'] as const;
+export type SortOrder = (typeof sortOrders)[number];
+export const directionOf = (order: SortOrder) => (order === 'newest first' ? 'desc' : 'asc');
 
 /** The rows after a key, ordered by the columns. `names` are the columns' names in a row. */
 export async function readRange<Row extends object>(

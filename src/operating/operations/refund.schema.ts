@@ -49,13 +49,12 @@ export const RefundRow = Type.Object({
   amount: Cents,
   currency: Type.String(),
   checkout_amount: Cents,
-  /** When the purchase was made, and how many whole days passed until the request. */
+  /** When the purchase was made, and how many whole days later the refund was requested. */
   purchased_at: nullable(Time),
   days_since_purchase: nullable(Type.Integer()),
   created_at: Time,
   approved_at: nullable(Time),
   completed_at: nullable(Time),
-  /** Why it failed or was declined. */
   reason: nullable(Type.String()),
   /**
    * The payments that it would be taken from if it began now; null if it has begun or must wait.
@@ -77,7 +76,10 @@ export const RefundRow = Type.Object({
   is_first_of_two: Type.Boolean(),
   first_approved_by: nullable(ActorSummary),
   first_approved_at: nullable(Time),
-  /** Whether the signed-in person may approve it now, apart from permission and proof. */
+  /**
+   * Whether the signed-in person may approve it now. Permission and re-authentication are checked
+   * separately.
+   */
   may_approve: Type.Boolean(),
 });
 export type RefundRow = Type.Static<typeof RefundRow>;

@@ -10,7 +10,7 @@ import { findNumberAt, type Page, type PageOf, readRange, type Span } from './ra
 export type RefundView = RefundStatus | 'review' | 'approved';
 
 /** Refunds that have not begun are listed oldest first, all others newest first. */
-export async function pageRefunds(
+export async function listRefundsPage(
   db: Handle,
   scope: Scope,
   { view, from, until }: Span & { view: RefundView | null },

@@ -36,7 +36,7 @@ import {
   listRefundRates,
   listRefundSources,
   listRefundsById,
-  pageRefunds,
+  listRefundsPage,
 } from './refunds.sql.ts';
 import { spanOf } from './span.ts';
 import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
@@ -54,7 +54,7 @@ export const refundList = defineList({
       page,
       async (db, range) => {
         const span = await spanOf(db, scope, query);
-        return await pageRefunds(db, scope, { view: query.view ?? null, ...span }, range);
+        return await listRefundsPage(db, scope, { view: query.view ?? null, ...span }, range);
       },
       (db, rows) => presentRefunds(viewer, db, rows, scope),
     );
@@ -86,7 +86,6 @@ export async function findRefunds(
   );
 }
 
-/** One refund in its current state. */
 export async function readRefund(
   viewer: Viewer,
   { merchant_id, id }: { merchant_id: string; id: string },
@@ -197,7 +196,6 @@ async function presentRefunds(
           : null,
       /** The payments that it was taken from, in all rounds. */
       parts: parts.get(row.id) ?? [],
-      /** The payment that is being collected. */
       waits_for: isRequested ? open : null,
       // The rate is a share of the merchant's sales, which the role `till` may not see.
       refund_rate: may('overview.read') ? (rates.get(row.merchant_id) ?? null) : null,

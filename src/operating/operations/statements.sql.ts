@@ -4,7 +4,7 @@ import type { MonthlyStatement } from '#purchases/payouts/monthly-statement.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 /** The newest statements first, for one month or for all. */
-export async function pageStatements(
+export async function listStatementsPage(
   db: Handle,
   scope: Scope,
   /** The first day of the month. */
@@ -16,7 +16,6 @@ export async function pageStatements(
   return await readRange(query, page, ['created_at', 'id'], 'desc');
 }
 
-/** One statement in the scope. */
 export async function findStatementWithin(
   db: Handle,
   scope: Scope,

@@ -16,7 +16,7 @@ import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
 import { StatementDetails, StatementRow, StatementsQuery } from './statement.schema.ts';
-import { findStatementWithin, listVersions, pageStatements } from './statements.sql.ts';
+import { findStatementWithin, listStatementsPage, listVersions } from './statements.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest monthly statements first. */
@@ -31,7 +31,7 @@ export const statementList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageStatements(db, seen.scope, month, range),
+      (db, range) => listStatementsPage(db, seen.scope, month, range),
       (db, rows) => presentStatements(seen, db, rows),
     );
   },
@@ -80,7 +80,6 @@ async function presentStatements({ scope }: Viewer, db: Handle, rows: MonthlySta
 const nameVersion = (of: { id: string; reference: string } | undefined) =>
   of ? { id: of.id, reference: of.reference } : null;
 
-/** A statement in the viewer's scope. */
 export async function mustSeeStatement({ deps, scope }: Viewer, id: string) {
   const found = isUuid(id) && (await reading(deps, (db) => findStatementWithin(db, scope, id)));
   if (found) return found;
@@ -107,7 +106,10 @@ export async function readStatement(
   });
 }
 
-/** Answers with the new one. Who may change the merchant's page may also correct statements. */
+/**
+ * Answers with the new statement. A person who may change the merchant's page may also correct
+ * statements.
+ */
 export const correctionAction = defineAction({
   url: '/api/statements/:id/correct',
   permission: 'merchants.change',

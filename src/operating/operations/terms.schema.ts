@@ -13,7 +13,6 @@ export const TermsRow = Type.Object({
   basis_points: BasisPoints,
   /** An amount in cents for each order. */
   fixed: Fixed,
-  /** The VAT on the fee. */
   vat_basis_points: BasisPoints,
   refund_fee: oneOf(refundFees),
   /** This share of a day's sales is withheld for this many days. */

@@ -8,10 +8,7 @@ import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
 export type ViewerDeps = OperatorDeps & FourEyesDefault;
 
-/**
- * The person or program that reads or acts: a person at the console, or an operator at the command
- * line.
- */
+/** A person at the console, or an operator at the command line, who reads or acts. */
 export type Viewer<Deps = ViewerDeps> = {
   deps: Deps;
   /** The name that use cases record. */
@@ -20,10 +17,10 @@ export type Viewer<Deps = ViewerDeps> = {
   scope: Scope;
   may(permission: Permission): boolean;
   /**
-   * Throws unless the person has recently proved their presence, for an action that needs this only
-   * for some rows. The command line has no such proof.
+   * Throws unless the person has recently re-authenticated, for an action that requires this only
+   * for some rows. Absent at the command line.
    */
-  requireProof?(): void;
+  requireReauthentication?(): void;
 };
 
 /**

@@ -28,7 +28,7 @@ export async function updateAlertChoices(
     .onConflict((conflict) =>
       conflict.columns(['merchant_id', 'person_id', 'kind']).doUpdateSet((set) => ({
         is_wanted: set.ref('excluded.is_wanted'),
-        // An export that is due already is not lost.
+        // An export that is already due keeps its day.
         due_on: sql<string | null>`
           case when excluded.is_wanted then coalesce(alert_mails.due_on, excluded.due_on) end`,
       })),
@@ -77,7 +77,6 @@ type DueExport = ExportKey & {
   merchant_name: string;
   time_zone: string;
   clock_ahead_ms: number;
-  /** Whether the person still has the merchant. */
   has_merchant: boolean;
   is_registered: boolean;
 };
@@ -124,11 +123,11 @@ type EndingKeyMail = {
   merchant_name: string;
   credential: 'client_secret' | 'signing_key';
   expires_at: Timestamp;
-  /** Names the event. */
+  /** A name of the event, so that a person gets one mail about it. */
   event: string;
 };
 
-/** The mails about credentials of shops that end in a span, without those that are written already. */
+/** The mails about credentials of shops that expire in a span, without those that exist already. */
 export async function listEndingKeyMails(
   db: Handle,
   span: { from: Timestamp; to: Timestamp },

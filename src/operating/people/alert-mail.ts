@@ -6,9 +6,9 @@ import {
 } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
-// Which events of a merchant come by mail to whom. A person may get what they may read. Without a
-// choice the merchant's administrators get every event, and no one else does. Exports and paid links
-// must be chosen: a busy till would fill a mailbox.
+// Decides which people of a merchant get mail about which events. A person may get what they may
+// read. Without a choice the merchant's administrators get every event, and no one else does.
+// Exports and paid links must be chosen: a busy till would fill a mailbox.
 
 const readers: Record<MerchantAlertKind, Permission> = {
   callbacks_failing: 'callbacks.read',
@@ -17,7 +17,7 @@ const readers: Record<MerchantAlertKind, Permission> = {
   payout_paid: 'payouts.read',
   payout_returned: 'payouts.read',
   link_paid: 'links.read',
-  // A till opens orders, and sees no sums.
+  // People of a till open orders, but do not see sums.
   orders_week: 'overview.read',
   orders_month: 'overview.read',
   refunds_week: 'overview.read',

@@ -8,8 +8,8 @@ import { giverOf, mustLockId, refuseRevoked, refuseToManage } from './manage-peo
 import { identityOf } from './person.sql.ts';
 
 /**
- * An administrator chooses which events of a merchant come by mail to a person of it. It gives no
- * access: a person gets what they may read.
+ * An administrator chooses which events of a merchant are mailed to one of its people. This gives
+ * no access: a person gets mail only about what they may read.
  */
 export async function chooseAlertMails(
   deps: OperatorDeps,

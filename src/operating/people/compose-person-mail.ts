@@ -7,9 +7,8 @@ type Told = {
   /** The operator, or the person. */
   by: string;
   when: string;
-  /** The network address, worded as the end of a clause. */
+  /** The network address as a phrase: ` from 192.0.2.1`. Empty if it is not known. */
   from: string;
-  /** The console's address. */
   url: string;
 };
 
@@ -18,7 +17,7 @@ type Text = {
   text: string[];
   /** The subject line, if the mail is not about the person's access. */
   about?: string;
-  /** A merchant's event, which tells of no one's access. */
+  /** Whether the mail is about a merchant's event and not about access. */
   isAlert?: true;
 };
 
@@ -41,7 +40,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
       `${by} invited you again at ${when}. Your passkeys and sessions have ended.`,
       facts.link === 'command line'
         ? 'Your new link was printed at the command line of the server. The operator gives it to you.'
-        : 'Your new link comes in another mail.',
+        : 'Your new link comes in another e-mail.',
     ],
   }),
   registered: ({ when, from }) => ({
@@ -65,7 +64,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     ],
   }),
   access_widened: ({ by, when }) => ({
-    subject: 'You may do more in the console',
+    subject: 'You have more access to the console',
     text: [`${by} gave you more roles or merchants in the console at ${when}.`],
   }),
   revoked: ({ by, when }) => ({
@@ -75,15 +74,15 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     ],
   }),
   confirmed: ({ by, when }) => ({
-    subject: 'You count where two people are needed',
+    subject: 'You can now be the second approver',
     text: [
-      `${by} confirmed your access to the console at ${when}. You count as one of two people who agree to a payment of money, once your passkey is old enough.`,
+      `${by} confirmed your access to the console at ${when}. Where a payment of money needs two people, you can be one of them once your passkey is old enough.`,
     ],
   }),
   invited_elsewhere: ({ by, when, url }) => ({
     subject: 'You are invited to the console for another shop',
     text: [
-      `${by} invited you at ${when} to the console at ${url} for their shop. You have access there already, so this mail has no link, and nothing has changed. ${by} does not learn of your access. To work for this shop too, ask the administrators of the payment service.`,
+      `${by} invited you at ${when} to the console at ${url} for their shop. You have access there already, so this e-mail has no link, and nothing has changed. ${by} does not see that you have access. To work for this shop too, ask the administrators of the payment service.`,
     ],
   }),
   bank_proposed: ({ by, when, facts }) => ({
@@ -103,21 +102,21 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   callbacks_failing: ({ facts }) => ({
     subject: `Callbacks to ${facts.host} fail`,
     text: [
-      `Your server at ${facts.host} did not take the last callbacks of ${oneLine(facts.merchant ?? '')}. Orders go on, and callbacks are tried again for three hours. Once your server works, send those that were given up again, under Callbacks in the console.`,
+      `Your server at ${facts.host} did not accept the last callbacks of ${oneLine(facts.merchant ?? '')}. Orders go on, and callbacks are retried for three hours. Once your server works, send those that were given up again, under Callbacks in the console.`,
     ],
     isAlert: true,
   }),
   dispute_opened: ({ facts }) => ({
     subject: `${facts.amount} of order ${oneLine(facts.reference ?? '')} is disputed`,
     text: [
-      `A shopper’s bank asks about order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')}.${facts.until ? ` The answer is due by ${facts.until.slice(0, 16).replace('T', ' ')} UTC.` : ''} Supply what shows that the order was right, under Disputes in the console.`,
+      `A shopper’s bank asks about order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')}.${facts.until ? ` The answer is due by ${facts.until.slice(0, 16).replace('T', ' ')} UTC.` : ''} Supply evidence that the order was right, under Disputes in the console.`,
     ],
     isAlert: true,
   }),
   key_ends: ({ facts }) => ({
-    subject: `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} ends soon`,
+    subject: `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} expires soon`,
     text: [
-      `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} was replaced, and the old one ends at ${facts.until?.slice(0, 16).replace('T', ' ')} UTC. Requests that still use it are refused then. See to it that your server uses the new one.`,
+      `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} was replaced, and the old one expires at ${facts.until?.slice(0, 16).replace('T', ' ')} UTC. Requests that still use it are refused then. Make sure that your server uses the new one.`,
     ],
     isAlert: true,
   }),
@@ -129,7 +128,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   payout_returned: ({ facts }) => ({
     subject: `The bank returned ${facts.amount} of ${oneLine(facts.merchant ?? '')}`,
     text: [
-      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again, and the next payout has it. Check that the bank account is right, on the page of your shop in the console.`,
+      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again and will be in the next payout. Check that the bank account is right, on the page of your shop in the console.`,
     ],
     isAlert: true,
   }),
@@ -208,8 +207,8 @@ export function composePersonMail(
       : exportLink({ kind, facts }, console.url),
     footer: isAlert
       ? [
-          `You get this mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which mails.`,
+          `You get this e-mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which e-mails.`,
         ]
-      : [`This mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
+      : [`This e-mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
   };
 }

@@ -7,17 +7,17 @@ import {
   operate,
   personOf,
 } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { mustBeApprover } from '#record/actions/second-person.ts';
 import { type Access, mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
-import { identityOf, listWithWayIn, type Person, updatePerson } from './person.sql.ts';
+import { identityOf, listWithSignInMethod, type Person, updatePerson } from './person.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
  * An administrator of all merchants vouches for a person to whom a merchant's administrator gave
- * (more) access, or whose link another administrator saw: they know that it is not a second identity
- * of that administrator. From then on the person counts where two people are needed. `was` is the access that the administrator read.
- * The person must have accepted their invitation, because a new invitation replaces their ways to
- * sign in and revokes the confirmation.
+ * (more) access, or whose link another administrator saw: they know that it is not a second
+ * identity of that administrator. From then on the person can be the second approver. `was` is the
+ * access that the administrator read. The person must have accepted their invitation, because a new
+ * invitation replaces their ways to sign in and revokes the confirmation.
  */
 export async function confirmPerson(
   deps: OperatorDeps & QueueDeps,
@@ -38,14 +38,14 @@ export async function confirmPerson(
         'You gave this access, or had its link. Another administrator has to confirm it.',
       );
     }
-    const isReady = (await listWithWayIn(db, [identityOf(person)])).size > 0;
+    const isReady = (await listWithSignInMethod(db, [identityOf(person)])).size > 0;
     if (person.registered_at === null || !isReady) {
       throw new OperatorError(`${email} has not accepted the invitation yet.`);
     }
     if (!isDeepStrictEqual([was.roles, was.merchant_ids], [roles, merchant_ids])) {
       throw new OperatorError('This access was changed meanwhile. Look at it again.');
     }
-    mustCountAsPerson(deps);
+    mustBeApprover(deps);
     const change = { unconfirmed_since: null, unconfirmed_by: null };
     await updatePerson(db, id, change);
     const by = actorOf(deps, operator);

@@ -18,7 +18,7 @@ export type ConsoleSession = {
   seen_at: Timestamp;
   expires_at: Timestamp;
   proof_at: Timestamp | null;
-  /** The passkey used for the last sign-in or proof. */
+  /** The passkey used for the last sign-in or re-authentication. */
   passkey_id: string | null;
   ended_at: Timestamp | null;
 };
@@ -46,9 +46,10 @@ export async function insertConsoleSession(
 }
 
 /**
- * A session, its person with the access that the session has, and the time since which the person has
- * had the passkey of the last proof. The person's id is that of the row with their passkeys: it is the
- * same in each of their accesses, so it names the human where two people are needed.
+ * A session, its person with the access that the session has, and the time since which the person
+ * has had the passkey of the last re-authentication. The person's id is that of the row with their
+ * passkeys. It is the same in each of their accesses, so it identifies the human where two people
+ * must agree.
  */
 export type Recognised = {
   session: ConsoleSession;
@@ -76,7 +77,7 @@ export async function findLiveSession(
 
 /**
  * A session that has not ended, with its person. It may be idle, because a bulk action continues
- * under it after the person has left.
+ * under it after the person has closed the browser.
  */
 export async function findOpenSession(
   db: Handle,
@@ -134,7 +135,7 @@ export async function touchSession(db: Handle, id: string, seen_at: Timestamp): 
   await db.updateTable('console_sessions').set({ seen_at }).where('id', '=', id).execute();
 }
 
-export async function recordProof(
+export async function recordReauthentication(
   db: Handle,
   id: string,
   proof: { proof_at: Timestamp; passkey_id: string | null },
@@ -142,7 +143,7 @@ export async function recordProof(
   await db.updateTable('console_sessions').set(proof).where('id', '=', id).execute();
 }
 
-/** Gives a session another token. Returns whether a session had the first one. */
+/** Replaces the token of a session. Returns false if no session has the first one. */
 export async function replaceToken(db: Handle, from: Buffer, to: Buffer): Promise<boolean> {
   const result = await db
     .updateTable('console_sessions')
@@ -167,7 +168,10 @@ export async function endConsoleSession(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Ends all sessions but one whose last proof was made with a passkey. Returns how many it ended. */
+/**
+ * Ends the sessions whose last authentication used this passkey, except one. Returns how many it
+ * ended.
+ */
 export async function endSessionsOfPasskey(
   db: Handle,
   passkey_id: string,

@@ -20,8 +20,7 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
 const idleMinutes = 30;
 const sessionHours = 12;
-/** How long a proof of presence lasts. */
-export const proofMinutes = 5;
+export const reauthenticationMinutes = 5;
 /** While a person is busy, the row is written at most this often. */
 const touchSeconds = 60;
 const userAgentMax = 300;
@@ -30,8 +29,8 @@ export const newToken = (random: Random) => random.bytes(32).toString('base64url
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 
 /**
- * Ends the token of a browser with each authentication, and its session goes on under a new one,
- * which is returned. Null if there was none, or another request has replaced it since.
+ * Replaces the token of a browser's session at each authentication, and returns the new one.
+ * Returns null if there was no session, or another request has replaced the token since.
  */
 export async function renewToken(
   { random }: Pick<SessionDeps, 'random'>,
@@ -55,13 +54,13 @@ export async function openConsoleSession(
     method: SessionMethod;
     address: string;
     user_agent: string;
-    proved: boolean;
+    isFresh: boolean;
     passkey_id: string | null;
     /** When it ends at the latest, if it continues another session. */
     expires_at?: Timestamp;
   },
 ): Promise<void> {
-  const { token, proved, user_agent, expires_at, ...rest } = session;
+  const { token, isFresh, user_agent, expires_at, ...rest } = session;
   const now = deps.clock.now();
   const at = timestamp(now);
   await insertConsoleSession(db, {
@@ -71,7 +70,7 @@ export async function openConsoleSession(
     created_at: at,
     seen_at: at,
     expires_at: expires_at ?? timestamp(now.add({ hours: sessionHours })),
-    proof_at: proved ? at : null,
+    proof_at: isFresh ? at : null,
     ended_at: null,
   });
 }
@@ -98,8 +97,8 @@ export async function recogniseSession(
 }
 
 /**
- * How long a person's passkey and access must have been the same before they count as one of two
- * people.
+ * How long a person's passkey and access must have been the same before they can be the second
+ * approver.
  */
 export type SecondPersonSettings = { secondPersonHours: number };
 
@@ -121,7 +120,10 @@ export function originOf(
   return { person_id, access_id, roles, merchant_ids, address, session_id, counts_from };
 }
 
-/** When the person signed in. A session that continues another one has its end, and so its sign-in. */
+/**
+ * When the person signed in. A session that continues another one ends at the same time, so it has
+ * the same sign-in.
+ */
 export const signedInAt = ({ expires_at }: Pick<ConsoleSession, 'expires_at'>): Temporal.Instant =>
   Temporal.Instant.from(expires_at).subtract({ hours: sessionHours });
 
@@ -129,10 +131,13 @@ export function idleSince(clock: Clock): Timestamp {
   return timestamp(clock.now().subtract({ minutes: idleMinutes }));
 }
 
-/** When the proof of a session expires. Null if it has no valid proof. */
-export function proofUntil(session: ConsoleSession, now: Temporal.Instant): Timestamp | null {
+/** When the re-authentication of a session expires. Null if there is none, or if it has expired. */
+export function reauthenticatedUntil(
+  session: ConsoleSession,
+  now: Temporal.Instant,
+): Timestamp | null {
   if (session.proof_at === null) return null;
-  const until = Temporal.Instant.from(session.proof_at).add({ minutes: proofMinutes });
+  const until = Temporal.Instant.from(session.proof_at).add({ minutes: reauthenticationMinutes });
   return Temporal.Instant.compare(until, now) > 0 ? timestamp(until) : null;
 }
 
@@ -144,7 +149,6 @@ export async function listSessions(
   return await reading(deps, (db) => listLiveSessions(db, of, now, idleSince(deps.clock)));
 }
 
-/** A person signs out. */
 export async function closeConsoleSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
   id: string,

@@ -1,8 +1,8 @@
 import type { ExportKind } from '#purchases/messages/merchant-mail.ts';
 
 // Exports on a schedule: after each week or month a person gets mail with a link to its orders or
-// refunds in the console, where they download the file. So the file has the limits, the proof and the audit of every
-// file (decision 0076), and no mail names a shopper.
+// refunds in the console, where they download the file. So the rules of every file apply: limits,
+// re-authentication and audit (decision 0076). No mail names a shopper.
 
 type Period = { from: Temporal.PlainDate; to: Temporal.PlainDate };
 
@@ -12,7 +12,7 @@ const isMonthly = (kind: ExportKind) => kind === 'orders_month' || kind === 'ref
 const beginOf = (kind: ExportKind, day: Temporal.PlainDate): Temporal.PlainDate =>
   isMonthly(kind) ? day.with({ day: 1 }) : day.subtract({ days: day.dayOfWeek - 1 });
 
-/** The day on which the period of today is over. */
+/** The day after the period that today is in. */
 export const nextExportOn = (kind: ExportKind, today: Temporal.PlainDate): Temporal.PlainDate =>
   beginOf(kind, today).add(isMonthly(kind) ? { months: 1 } : { weeks: 1 });
 

@@ -2,10 +2,10 @@ import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { deleteEndedIdentities } from './challenge.sql.ts';
 
-/** Links and sessions are kept for a month, for an operator who looks into an incident. */
+/** Links and sessions are kept for a month, so that an operator can investigate an incident. */
 const keptDays = 30;
 
-/** There are few of these rows, so one statement per table deletes all that ended. */
+/** Deletes what has ended. There are few of these rows, so one statement per table is enough. */
 export async function forgetIdentities(deps: { database: Database; clock: Clock }): Promise<0> {
   const now = deps.clock.now();
   const keptSince = now.subtract({ hours: 24 * keptDays });

@@ -54,7 +54,7 @@ export async function insertInvitation(
   return expires_at;
 }
 
-/** Mails the link of an invitation. One of the service's staff gets a notice without it. */
+/** Mails the link of an invitation. One of the service's staff gets a notice without a link. */
 export async function mailLink(
   deps: QueueDeps & { sealing: Sealing },
   db: Handle,
@@ -83,11 +83,11 @@ export async function mailLink(
 export type SeparateDeps = OperatorDeps & QueueDeps & { sealing?: Sealing };
 
 /**
- * Gives a part of an access that was separated its own invitations: otherwise one merchant would end
- * those of another one. An invitation that waits for a second administrator is divided by merchants,
- * but a merchant's request to invite a registered person again goes to no part of another merchant.
- * One that was released keeps its link for the first part. The other part gets a link of its own, by
- * mail or, without mail, from a second administrator.
+ * Divides the invitations of an access that was separated, because otherwise one merchant would end
+ * those of another one. An invitation that waits for a second administrator is divided by
+ * merchants, but a merchant's request to invite a registered person again goes to no part of
+ * another merchant. A released invitation keeps its link for the first part. The other part gets a
+ * new link, by mail or, without mail, from a second administrator.
  */
 export async function separateInvitations(
   deps: SeparateDeps,
@@ -125,7 +125,7 @@ async function divide(
     .filter(({ roles }) => permissionsOf(roles, false).includes('people.manage'))
     .flatMap(({ merchant_ids }) => merchant_ids ?? []);
   const gets = (ids: string[]) => isForAll || ids.some((id) => managed.includes(id));
-  // A merchant that the person does not have yet belongs to a part of the inviter's.
+  // A merchant that the person does not have yet goes to the inviter's part.
   const isOther = (id: string) => (gets(own) ? others.includes(id) : !own.includes(id));
   return [
     [first, gets(own) ? all.filter((id) => !isOther(id)) : []],

@@ -11,7 +11,7 @@ import {
   operate,
   personOf,
 } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { mustBeApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { checkEmail, checkName } from './check-person.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
@@ -23,7 +23,6 @@ import {
   checkAccess,
   checkMerchants,
   confirms,
-  endWaysIn,
   explainUnconfirmed,
   giverOf,
   knownTo,
@@ -33,6 +32,7 @@ import {
   refuseBeyondOwn,
   refuseOwnAccess,
   refuseToManage,
+  revokeSignInMethods,
   sees,
   showAccess,
   takeFromOthers,
@@ -64,9 +64,9 @@ type Wanted = Access & { email: string; name?: string | undefined };
 export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
- * Invites a person, or invites them again, and returns the one-time link. This is for the server's
- * command line, which lets a sole administrator back in. People at the console never see a link that
- * they created (decision 0072).
+ * Invites a person, or invites them again, and returns the one-time link. Only the command line of
+ * the server uses it, so that a sole administrator can get back in. People at the console never see
+ * a link that they created (decision 0072).
  */
 export async function invitePerson(
   deps: InviteDeps,
@@ -79,7 +79,7 @@ export async function invitePerson(
   return await operate(deps, operator, 'operators invite', async (db, now) => {
     const { known, isNew, giver } = await admit(deps, db, invited, now);
     const by_staff = confirms(giver);
-    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const isReplaced = await replacesSignInMethods(db, known, by_staff);
     const terms = { giver, isReplaced, link: 'command line' as const, now };
     const given = isNew
       ? null
@@ -99,8 +99,8 @@ export async function invitePerson(
 
 /**
  * A person at the console invites another one, or invites them again. The link goes to the invited
- * person by mail. It waits for a second administrator if mail is off, and always if the person could
- * ever sign in: otherwise the inviter could impersonate that colleague. Until then the person's
+ * person by mail. It waits for a second administrator if mail is off, and always if the person has
+ * ever registered: otherwise the inviter could impersonate that colleague. Until then the person's
  * access stays as it is, so that an administrator cannot lock others out alone. A merchant's
  * administrator who invites an address with access elsewhere gets the same answer as for a new
  * person.
@@ -119,7 +119,7 @@ export async function requestInvitation(
     if (isRepeated) refuseOtherTerms(giver, known, invited);
     const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
     const by_staff = confirms(giver);
-    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const isReplaced = await replacesSignInMethods(db, known, by_staff);
     const isHeld = !deps.sendsMessages || isReplaced;
     if (isHeld) await deleteHeldLinks(db, known.id, { isStaff: by_staff });
     const given =
@@ -143,7 +143,8 @@ export async function requestInvitation(
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
       subject_id: person.id,
-      // The delivery depends on the merchants that the person has already, so these count as well.
+      // `delivery` shows something of the merchants that the person already has, so the action is
+      // also about them.
       merchant_id: onlyMerchantOf(invited, knownTo(giver, known)),
       details: { ...detailsOf(invited, given), delivery, expires_at },
       result: { person, delivery, expires_at },
@@ -154,9 +155,9 @@ export async function requestInvitation(
 /**
  * A second administrator releases an invitation. The person's earlier ways to sign in end, and they
  * get the roles of the invitation. The link is new. It goes to the person by mail; if mail is off,
- * the second administrator gets it. They could register with it themselves, so the person counts as
- * one of two people only once another administrator has confirmed them. The inviter never sees it.
- * `was` is the access that the second administrator read; any other access is not released.
+ * the second administrator gets it. They could register with it themselves, so the person can be
+ * the second approver only once another administrator has confirmed them. The inviter never sees
+ * it. `was` is the access that the second administrator read; any other access is not released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -187,9 +188,9 @@ export async function releaseInvitation(
     if (!isDeepStrictEqual([was.roles, was.merchant_ids], [access.roles, access.merchant_ids])) {
       throw new OperatorError('This invitation was changed meanwhile. Look at it again.');
     }
-    mustCountAsPerson(deps);
+    mustBeApprover(deps);
     const { by_staff } = held;
-    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const isReplaced = await replacesSignInMethods(db, known, by_staff);
     const link = wayOf(deps);
     const terms = { giver, isReplaced, link, now };
     const given = await giveAccess(deps, db, operator, known, access, terms);
@@ -214,7 +215,7 @@ export async function releaseInvitation(
   });
 }
 
-/** How a link reaches the person: an operator reads it and gives it to them, unless it is mailed. */
+/** How a link reaches the person: by mail, or from the operator who reads it. */
 type LinkWay = 'mail' | 'command line' | 'console';
 
 function wayOf(deps: InviteDeps): LinkWay {
@@ -259,8 +260,8 @@ const wantedOf = ({ name, roles, merchant_ids }: Invited): InvitedAccess => ({
 });
 
 /**
- * The access that an invitation gives. A person who works for other merchants too keeps those: the
- * inviter does not know of them, and the person who releases the invitation reads all.
+ * The access that an invitation gives. A person who also works for other merchants keeps those: the
+ * inviter does not know of them, and the person who releases the invitation sees all.
  */
 function accessFor(giver: Access | null, known: Person, invited: Invited): InvitedAccess {
   const wanted = wantedOf(invited);
@@ -274,8 +275,8 @@ const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): bo
   !confirms(giver) && registered_at === null && revoked_at === null;
 
 /**
- * Such a person gets another link and nothing else, because they may be invited by another merchant
- * too. Their name, roles and merchants are changed with their row.
+ * A person who has not accepted yet gets another link and nothing else, because another merchant
+ * may have invited them too. Their name, roles and merchants are changed with their row.
  */
 function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited): void {
   const access = knownTo(giver, known);
@@ -341,19 +342,23 @@ type Given = {
 };
 
 /**
- * Whether an invitation replaces the person's ways in, because they had accepted this access. The
- * service's staff decides about the person, who may have accepted another one.
+ * Whether an invitation replaces the person's sign-in methods, because they had accepted this
+ * access. An invitation by the service's staff also does if they had accepted another one.
  */
-async function replacesWaysIn(db: Handle, known: Person, by_staff: boolean): Promise<boolean> {
+async function replacesSignInMethods(
+  db: Handle,
+  known: Person,
+  by_staff: boolean,
+): Promise<boolean> {
   const accesses = by_staff ? await listAccesses(db, identityOf(known)) : [known];
   return accesses.some(({ registered_at }) => registered_at !== null);
 }
 
 /**
- * Gives a person who exists the roles of an invitation. If it replaces their ways in, their address may
- * have passed to a colleague, or their device may be lost. So every way to act as them ends at once:
- * passkeys, sessions, links, and their subject at the issuer. None of these can use the new roles
- * (decision 0072).
+ * Gives a person who exists the roles of an invitation. If it replaces their sign-in methods, their
+ * address may have passed to a colleague, or their device may be lost. So every way to act as them
+ * ends at once: passkeys, sessions, links, and their subject at the issuer. None of these can use
+ * the new roles (decision 0072).
  */
 async function giveAccess(
   deps: InviteDeps,
@@ -382,7 +387,7 @@ async function giveAccess(
   await updatePerson(db, identity, { oidc_subject: null });
   // The link opens the person's other accesses too.
   if (isSeen) await updateAccesses(db, identity, unconfirmed);
-  return { person, before, isReplaced, ...(await endWaysIn(db, identity, now)) };
+  return { person, before, isReplaced, ...(await revokeSignInMethods(db, identity, now)) };
 }
 
 function detailsOf(

@@ -10,8 +10,9 @@ const hoursBefore = 24;
 const batchSize = 500;
 
 /**
- * Tells merchants' people, a day before, of a secret or a key that ends. A person gets one mail about
- * each, also if two processes look at once. A batch takes two statements, and nothing new takes one.
+ * Informs merchants' people, a day before, of a secret or a key that expires. A person gets one
+ * mail about each, even if two processes look at once. A batch takes two statements, and a look
+ * that finds nothing takes one.
  */
 export async function mailEndingKeys(
   deps: QueueDeps & { database: Database; clock: Clock },

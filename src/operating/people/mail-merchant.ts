@@ -49,8 +49,8 @@ async function factsOf(db: Handle, mail: MerchantMail): Promise<PersonMailFacts>
 }
 
 /**
- * Whether a mail that waited is still for its person: they may have lost their access, or the wish
- * for it. Mail about no merchant always is.
+ * Whether a waiting mail should still go to its person, who may have lost their access or
+ * deselected the mail. Mail about no merchant always goes out.
  */
 export async function isStillFor(
   db: Handle,

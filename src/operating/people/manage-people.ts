@@ -43,11 +43,11 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
  * Changes what a person may do. Their sessions continue, because every request reads the person. A
- * merchant's administrator changes the access to their own merchants, and no other.
- * `was` is the access that the operator read; the change is refused if the access has changed since.
- * If access grows, the person and the operators are told, as after an invitation, and the person
- * counts as one of two people only after some time. If a merchant's administrator made the change,
- * the service's staff must also confirm them.
+ * merchant's administrator changes the access to their own merchants, and no other. `was` is the
+ * access that the operator read; the change is refused if the access has changed since. If access
+ * grows, the person and the operators are told, as after an invitation, and the person can be the
+ * second approver only after some time. If a merchant's administrator made the change, the
+ * service's staff must also confirm them.
  */
 export async function changeAccess(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -78,9 +78,9 @@ export async function changeAccess(
     }
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
     const isWider = grows(before, access);
-    // A change by the service's staff does not confirm a person: they may have looked only at the
-    // roles.
-    // Who waits already keeps the one who may not confirm them.
+    // A change by the service's staff does not confirm a person, because they may have looked only
+    // at the roles. A person who already waits for confirmation keeps the name of the one who may
+    // not confirm them.
     const isNew = isWider && !confirms(giver) && person.unconfirmed_since === null;
     const unconfirmed = isNew ? unconfirmedBy(deps, giver, now) : {};
     const change = { ...access, name, ...(isWider && { access_since: now }), ...unconfirmed };
@@ -104,7 +104,10 @@ const grows = (before: Access, after: Access): boolean =>
     (after.merchant_ids === null ||
       after.merchant_ids.some((id) => !before.merchant_ids?.includes(id))));
 
-/** Otherwise one person with two identities could make the second one an approver for the first. */
+/**
+ * Informs the operators and the person about wider access. Otherwise one person with two identities
+ * could make the second one an approver for the first.
+ */
 async function tellWider(
   deps: OperatorDeps & QueueDeps & { log: Logger },
   db: Handle,
@@ -123,7 +126,7 @@ async function tellWider(
 export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string =>
   unconfirmed_since === null
     ? ''
-    : ` They count where two people are needed once another administrator of all merchants, who knows them, confirms them, in the console or with \`tranche operators confirm ${email}\`.`;
+    : ` They can be the second approver once another administrator of all merchants, who knows them, confirms them, in the console or with \`tranche operators confirm ${email}\`.`;
 
 export const showAccess = ({ roles, merchant_ids }: Access): string =>
   `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : merchant_ids.length === 1 ? 'one merchant' : `${merchant_ids.length} merchants`}`;
@@ -153,10 +156,10 @@ async function refuseToStayAlone(
     const aged = hours === 0 ? registered_at !== null : ready.has(id) && access_since <= since;
     return aged && unconfirmed_since === null && id !== own;
   });
-  // A person who does not count yet may be removed at once.
+  // A person who cannot be the second approver yet may be removed at once.
   if (others.length !== 1 || others[0]?.id !== person.id) return;
   throw new OperatorError(
-    `This would leave you as the only administrator of all merchants who can act. Invite another one first, who counts after ${hours} hours, or run \`tranche operators revoke ${person.email}\` at the server.`,
+    `This would leave you as the only administrator of all merchants who can act. Invite another one first, who can act after ${hours} hours, or run \`tranche operators revoke ${person.email}\` at the server.`,
   );
 }
 
@@ -236,7 +239,7 @@ async function separateOwn(
 }
 
 /**
- * One access has these merchants now, so the person's other accesses lose them. The giver must manage
+ * Takes merchants that one access has now from the person's other accesses. The giver must manage
  * each of those. One that has no merchant left is revoked, and told like any other revocation.
  */
 export async function takeFromOthers(
@@ -285,7 +288,7 @@ async function endRevoked(db: Handle, person: Person, now: Timestamp): Promise<n
  * Ends all sessions, passkeys and unused links of a person, in each of their accesses. Returns how many
  * sessions and passkeys there were. The caller holds the person's lock.
  */
-export async function endWaysIn(
+export async function revokeSignInMethods(
   db: Handle,
   person_id: string,
   now: Timestamp,
@@ -314,7 +317,7 @@ export async function revokeSession(
         : session?.access_id === wanted.access_id;
     if (!session || !isTheirs) throw new OperatorError('There is no such session.');
     let merchant_id: string | null = null;
-    // A merchant's audit has the id that it knows, and no session at another merchant.
+    // A merchant's audit has the id that it knows, and does not show a session at another merchant.
     let subject_id = accessIdOf(deps);
     let details = {};
     if (session.person_id !== personOf(deps)) {
@@ -342,7 +345,7 @@ export async function endOtherSessions(
 ): Promise<void> {
   await operate(deps, operator, 'operators end other sessions', async (db, now) => {
     await endSessionsOf(db, { person_id }, now, id);
-    // The number would count sessions at other merchants.
+    // No count is recorded, because it would include sessions at other merchants.
     return { subject_id: accessIdOf(deps), details: {}, result: undefined };
   });
 }
@@ -427,13 +430,16 @@ const notManaged = () =>
     'Only an administrator of the payment service can change the access of this person.',
   );
 
-/** Refuses a person who has more rights, or none of the giver's merchants. */
+/** Refuses to manage a person who has more rights, or none of the giver's merchants. */
 export function refuseToManage(giver: Access | null, person: Access): void {
   if (giver === null) return;
   if (hasMoreRights(person, giver) || !sees(giver, person)) throw notManaged();
 }
 
-/** The accesses of the person with an address that are not revoked. If all are, the first one. */
+/**
+ * Locks the accesses of the person with an address that are not revoked. If all are revoked, locks
+ * the first one.
+ */
 async function mustLock(db: Handle, address: string): Promise<Person[]> {
   const person = await lockPersonByEmail(db, foldAddress(address.trim()));
   if (!person) throw new OperatorError(`There is no person ${address}.`);

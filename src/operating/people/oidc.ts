@@ -24,12 +24,12 @@ import { queuePersonMail } from './queue-person-mail.ts';
 import { accepting, type Browser, findAccess, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
-/** An OpenID Connect issuer that proves people's identities. We decide what they may do. */
+/** An OpenID Connect issuer that identifies people. Their rights are decided here. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** The ID token's `acr` must be one of these. If the list is empty, any will do. */
+  /** The ID token's `acr` must be one of these. If the list is empty, any value is accepted. */
   acr: string[];
   /** The ID token's `amr` must have all of these. */
   amr: string[];
@@ -121,7 +121,7 @@ export async function beginOidc(
 
 /**
  * The address to which a session's browser goes to link an account at the issuer. The caller has
- * checked for a fresh proof. The session's cookie is not sent from another site, so the challenge
+ * required re-authentication. The session's cookie is not sent from another site, so the challenge
  * names the session.
  */
 export async function beginTie(
@@ -153,7 +153,8 @@ export async function finishOidc(
   const { nonce, verifier, token } = JSON.parse(
     deps.sealing.open(challenge.sealed_oidc, sealContext(state)),
   );
-  // The browser brought its session's cookie when it left for the issuer. From there it brings none.
+  // The browser sent its session's cookie when it left for the issuer. On its return from there it
+  // sends none.
   const browser = { ...returning, token: returning.token ?? token ?? null };
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
@@ -169,7 +170,7 @@ export async function finishOidc(
   if (person.oidc_subject === subject && access !== null) {
     return await open(deps, browser, access, 'oidc', 'console sign-in', async (db) => {
       const current = await lockPerson(db, person.id);
-      // An invitation may have removed the subject since the person was found by it.
+      // An invitation may have removed the subject after it identified the person.
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { passkey_id: null, details: { issuer: settings.issuer } };
     });
@@ -187,7 +188,7 @@ async function acceptByIssuer(
   browser: Browser,
   { person, subject, claims }: { person: Person; subject: string; claims: Claims },
 ): Promise<Opened> {
-  // An earlier holder of the address may have the account to which the person was tied.
+  // The person's account at the issuer may belong to an earlier holder of the address.
   if (addressOf(claims) !== person.email) throw new NotRecognised('another address');
   const invited = await findInvitedAccess(deps, person);
   return await open(deps, browser, invited, 'oidc', accepting, async (db, at) => {
@@ -199,10 +200,11 @@ async function acceptByIssuer(
       throw new NotRecognised('tied meanwhile to another subject');
     const links = await listLiveInvitations(db, [invited.id], at);
     if (links.length === 0) throw new NotRecognised('no live invitation');
-    // Another merchant's invitation does not reopen the accesses whose ways in have ended.
+    // Another merchant's invitation does not reopen accesses whose sign-in methods were revoked.
     if (isUsed && invited.registered_at === null && !links.some(({ by_staff }) => by_staff))
       throw new NotRecognised('the person has another access');
-    // A person with passkeys must link the account themselves, from a session with a fresh proof.
+    // A person with passkeys must link the account themselves, from a session with a recent
+    // re-authentication.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });

@@ -34,7 +34,7 @@ export async function listPasskeys(db: Handle, person_id: string): Promise<Passk
   return await query.orderBy('created_at').execute();
 }
 
-/** Those of these people who have a passkey, or who already had one of theirs at a given time. */
+/** The people among these who have a passkey, or who already had one of theirs at a given time. */
 export async function listWithPasskey(
   db: Handle,
   person_ids: string[],

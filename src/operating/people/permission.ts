@@ -1,4 +1,4 @@
-// The one table of what people at the console may do. A route names a permission, and a person has
+// The only table of what people at the console may do. A route names a permission, and a person has
 // roles, so a new action needs one line here and one at its route.
 
 const permissions = [
@@ -154,7 +154,7 @@ export const rolePermissions = {
     'people.read',
     'people.manage',
   ],
-  // This role sells and refunds, and sees no sums.
+  // This role sells and refunds, but sees no sums.
   till: [
     'checkouts.read',
     'links.read',

@@ -20,8 +20,9 @@ export type PersonLink = {
   /** Null at the command line. */
   made_by_person_id: string | null;
   /**
-   * Whether the service's staff made it, or the command line. It replaces the ways in of all accesses
-   * of the person. A merchant's invitation replaces those of a person who had accepted it before.
+   * Whether the service's staff or the command line made it. It replaces the sign-in methods of all
+   * accesses of the person. A merchant's invitation replaces those of a person who had accepted it
+   * before.
    */
   by_staff: boolean;
   /** The access that the person gets when the link is released. Null if they already have it. */
@@ -86,7 +87,6 @@ export async function moveLinkUsed(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Deletes the unused links of these accesses. */
 export async function deleteUnusedLinks(db: Handle, person_ids: string[]): Promise<void> {
   await db
     .deleteFrom('person_links')
@@ -96,8 +96,9 @@ export async function deleteUnusedLinks(db: Handle, person_ids: string[]): Promi
 }
 
 /**
- * Deletes the invitations that wait for a second administrator. The person's other links stay valid. A
- * merchant's request does not delete one of the service's staff, and does not learn of it.
+ * Deletes the invitations that wait for a second administrator. The person's other links stay
+ * valid. A merchant's request does not delete an invitation by the service's staff, and does not
+ * reveal that it exists.
  */
 export async function deleteHeldLinks(
   db: Handle,
@@ -114,7 +115,7 @@ export async function deleteHeldLinks(
 
 /**
  * The invitations of these people that are neither used nor expired. Those that wait for a release
- * come first, and among them the one of the service's staff.
+ * come first, and among them those of the service's staff.
  */
 export async function listInvitations(
   db: Handle,

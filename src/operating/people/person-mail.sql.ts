@@ -22,7 +22,7 @@ export async function insertPersonMails(
     })),
   );
   const isEvent = mails.some(({ event }) => typeof event === 'string');
-  // A person gets one mail about an event. Any other conflict is a fault.
+  // A person gets one mail about an event. Any other conflict is an error.
   const once = insert.onConflict((conflict) =>
     conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
   );

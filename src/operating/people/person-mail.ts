@@ -28,17 +28,13 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
 /** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = Partial<MerchantFacts> & {
-  /** The merchant that the mail is about. */
   merchant_id?: string;
   /** The operator who did it, as the person may know them. Absent if the person did it. */
   by?: string;
   /** The network address that it came from. */
   address?: string;
-  /** The name of the passkey. */
   passkey?: string;
-  /** The address of the issuer. */
   issuer?: string;
-  /** When the invitation's link expires. */
   expires_at?: Timestamp;
   /** How the new link reaches the person. */
   link?: 'mail' | 'command line';
@@ -56,7 +52,7 @@ export type PersonMail = {
   settled_at: Timestamp | null;
   attempts: number;
   response: string | null;
-  /** The merchant's event that it tells of. A person gets one mail about it. */
+  /** The merchant's event that the mail is about. A person gets one mail about it. */
   event: string | null;
 };
 

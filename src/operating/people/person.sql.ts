@@ -22,7 +22,7 @@ export type Person = {
   /**
    * The time since which they have had access that a merchant's administrator gave, or whose link
    * the administrator who released it saw, and that no other administrator of all merchants has
-   * confirmed. Until then they do not count as one of two people. Null if they may count.
+   * confirmed. Until then they cannot be the second approver. Null if they can.
    */
   unconfirmed_since: Timestamp | null;
   /** The person who gave that access, or saw its link. */
@@ -36,7 +36,9 @@ export type Person = {
 export const identityOf = ({ id, identity_id }: Pick<Person, 'id' | 'identity_id'>): string =>
   identity_id ?? id;
 
-/** The order of a person's accesses if one of several counts: live ones, then the one revoked last. */
+/**
+ * The order in which one of several accesses is chosen: live ones first, then the one revoked last.
+ */
 export const liveFirst = (one: Person, other: Person): number =>
   (other.revoked_at ?? '9').localeCompare(one.revoked_at ?? '9');
 
@@ -78,7 +80,6 @@ const withEmail = (db: Handle, email: string) =>
 const ofIdentity = (identity: string) =>
   sql<boolean>`(id = ${identity}::uuid or identity_id = ${identity}::uuid)`;
 
-/** All accesses of a person, the first one first. */
 export async function listAccesses(db: Handle, identity: string): Promise<Person[]> {
   return await db
     .selectFrom('people')
@@ -137,8 +138,8 @@ export async function takeMerchants(
   return ended;
 }
 
-/** Those of these people who can sign in: they have a passkey, or an account at the issuer. */
-export async function listWithWayIn(db: Handle, identities: string[]): Promise<Set<string>> {
+/** The people among these who can sign in: they have a passkey, or an account at the issuer. */
+export async function listWithSignInMethod(db: Handle, identities: string[]): Promise<Set<string>> {
   if (identities.length === 0) return new Set();
   const rows = await db
     .selectFrom('people')
@@ -239,7 +240,6 @@ export async function updatePerson(
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }
 
-/** Changes all accesses of a person. */
 export async function updateAccesses(
   db: Handle,
   identity: string,
@@ -258,7 +258,7 @@ export async function moveRegistered(db: Handle, id: string, now: Timestamp): Pr
     .execute();
 }
 
-/** Those of these ids that belong to merchants. */
+/** The ids among these that belong to merchants. */
 export async function listKnownMerchants(db: Handle, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await db.selectFrom('merchants').select('id').where('id', 'in', ids).execute();

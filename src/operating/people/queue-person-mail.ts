@@ -39,8 +39,8 @@ const nameTo = async (db: Handle, person_id: string, by: Approver): Promise<stri
 };
 
 /**
- * The name of an operator in a mail to people of merchants. They read who of their colleagues acted,
- * and no name of the service's staff or of its server.
+ * The name of an operator in a mail to people of merchants. They read which of their colleagues
+ * acted, but not the names of the service's staff or of its server.
  */
 export async function nameToMerchants(
   db: Handle,

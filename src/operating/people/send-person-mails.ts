@@ -40,7 +40,6 @@ export type PersonMailDeps = {
 const batchSize = 5;
 const leaseSeconds = mailDeadlineSeconds + 60;
 
-/** Sends due mails to people at the console. */
 export async function sendPersonMails(deps: PersonMailDeps): Promise<number> {
   const { mail: transport } = deps;
   if (transport === null) return 0;

@@ -18,7 +18,7 @@ import {
   endConsoleSession,
   endSessionsOfPasskey,
   findConsoleSession,
-  recordProof,
+  recordReauthentication,
   type SessionMethod,
 } from './console-session.sql.ts';
 import { hashToken, newToken, openConsoleSession, renewToken } from './console-session.ts';
@@ -35,7 +35,7 @@ import {
   identityOf,
   isOfStaff,
   listLiveAccesses,
-  listWithWayIn,
+  listWithSignInMethod,
   lockPerson,
   moveRegistered,
   type Person,
@@ -55,11 +55,10 @@ import {
 /** A one-time link that is unknown, used or expired. */
 export class LinkEnded extends Error {}
 
-/** The browser that makes the request, for the list of sessions and for the audit. */
 export type Browser = {
   address: string;
   user_agent: string;
-  /** The token that it brings along. */
+  /** The session token in the browser's cookie. */
   token: string | null;
 };
 
@@ -67,14 +66,14 @@ export type Browser = {
 export type Opened = { token: string };
 
 /**
- * The action of each way to accept an invitation. It is the same for a person who could sign in before,
- * because the merchant need not know that.
+ * The action for accepting an invitation, in every way. It is also the same for a person who could
+ * sign in before, because the merchant need not know that.
  */
 export const accepting = 'operators accept';
 
 const passkeysMax = 10;
 
-/** A restore may have revived people who were revoked, and passkeys that were removed. */
+/** A restore may have brought back people who were revoked, and passkeys that were removed. */
 const accessStopped =
   'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.';
 
@@ -100,20 +99,20 @@ export async function findInvited(
 }
 
 /**
- * Whether a person accepts an invitation in a session, because they have another access. If their ways
- * in have ended, an invitation of that access opens it again, or one of the service's staff. Another
- * merchant's invitation does not.
+ * Whether a person accepts an invitation in a session, because they have another access. If their
+ * sign-in methods were revoked, an invitation of that access opens it again, or one of the
+ * service's staff. Another merchant's invitation does not.
  */
 async function mustSignIn(db: Handle, invited: Person, by_staff: boolean): Promise<boolean> {
   const identity = identityOf(invited);
   if ((await listLiveAccesses(db, identity)).length === 0) return false;
   if (invited.registered_at === null && !by_staff) return true;
-  return (await listWithWayIn(db, [identity])).size > 0;
+  return (await listWithSignInMethod(db, [identity])).size > 0;
 }
 
 const signInFirst = () =>
   new OperatorError(
-    'You have access already. Sign in, then open this link again. If you can no longer sign in, ask for a new invitation of the access that you have.',
+    'You have access already. Sign in, then open this link again. If you can no longer sign in, ask for a new invitation to the access that you have.',
   );
 
 export async function offerInvited(deps: WebauthnDeps, token: string) {
@@ -124,8 +123,8 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 
 /**
  * Registers an invited person's passkey and signs them in. The name stays the one that the
- * administrator gave: otherwise a person could take a colleague's name, and names are compared where
- * two people decide. The invitation has already ended the person's earlier access.
+ * administrator gave: otherwise a person could take a colleague's name, and the second approver is
+ * compared by name too. The invitation has already ended the person's earlier access.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -138,9 +137,9 @@ export async function registerInvited(
   const verified = await verifyRegistration(deps, person_id, wanted.response);
   return await open(deps, browser, person, 'passkey', accepting, async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
-    // Another invitation of the person may have been accepted meanwhile.
+    // Another invitation of the person may have been accepted in the meantime.
     if (await mustSignIn(db, person, invited.by_staff)) throw signInFirst();
-    // They may be those of an earlier holder of the address, whose last access ended.
+    // The account may be that of an earlier holder of the address, whose last access ended.
     await updatePerson(db, person_id, { oidc_subject: null });
     await deletePasskeysOf(db, person_id);
     const passkey = { ...verified, person_id, name: 'First passkey' };
@@ -172,7 +171,7 @@ export async function acceptInvited(
 
 /**
  * A person continues with another of their accesses, in a new session that ends with this one. The
- * audit has the details of any sign-in.
+ * audit records it like a sign-in.
  */
 export async function chooseAccess(
   deps: WebauthnDeps & { console: { oidc: { issuer: string } | null } },
@@ -194,8 +193,8 @@ export async function chooseAccess(
 }
 
 /**
- * The new session has the age of the earlier one, and no proof. Each is in the audit of its own
- * merchants only, because they need not know of each other.
+ * The new session has the age of the earlier one, and no re-authentication. Each is in the audit of
+ * its own merchants only, because they need not know of each other.
  */
 async function enter(
   deps: WebauthnDeps,
@@ -209,7 +208,7 @@ async function enter(
     throw new OperatorError('This invitation is for another person. Sign in as that person.');
   }
   const { method, passkey_id, expires_at } = earlier;
-  const continued = { proved: false, expires_at };
+  const continued = { isFresh: false, expires_at };
   return await open(
     deps,
     browser,
@@ -270,8 +269,8 @@ export async function open(
   method: SessionMethod,
   action: string,
   before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
-  // The issuer's sign-in is not a proof of presence: it may be hours old.
-  begun: { proved: boolean; expires_at?: Timestamp } = { proved: method !== 'oidc' },
+  // A sign-in at the issuer does not count as re-authentication, because it may be hours old.
+  begun: { isFresh: boolean; expires_at?: Timestamp } = { isFresh: method !== 'oidc' },
 ): Promise<Opened> {
   const { id: access_id, email, roles, merchant_ids } = access;
   const person_id = identityOf(access);
@@ -291,20 +290,20 @@ export async function open(
     const { passkey_id, details } = await before(db, now);
     const of = { person_id, access_id, address, user_agent };
     await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });
-    // A bulk action goes on under the session before, but no one knows its token any more.
+    // A bulk action goes on under the earlier session, but under a new token that no one knows.
     await renewToken(deps, db, browser);
     return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });
 }
 
-export async function offerProof(deps: WebauthnDeps, session: ConsoleSession) {
+export async function offerReauthentication(deps: WebauthnDeps, session: ConsoleSession) {
   const passkeys = await reading(deps, (db) => listPasskeys(db, session.person_id));
   if (passkeys.length === 0) throw new OperatorError('Register a passkey first.');
   return await offerAuthentication(deps, { purpose: 'proof', session_id: session.id, passkeys });
 }
 
-/** Records that the session's person is present. Returns the session's new token. */
-export async function proveByPasskey(
+/** Records a re-authentication of the session's person. Returns the session's new token. */
+export async function reauthenticateWithPasskey(
   deps: WebauthnDeps,
   browser: Browser,
   session: ConsoleSession,
@@ -315,7 +314,10 @@ export async function proveByPasskey(
   return await transaction(deps, async ({ db }) => {
     const now = timestamp(deps.clock.now());
     await noteUse(db, verified.passkey, verified.counter, now);
-    await recordProof(db, session.id, { proof_at: now, passkey_id: verified.passkey.id });
+    await recordReauthentication(db, session.id, {
+      proof_at: now,
+      passkey_id: verified.passkey.id,
+    });
     return await renewToken(deps, db, browser);
   });
 }
@@ -330,10 +332,13 @@ async function noteUse(
   throw new NotRecognised('the passkey was deleted after it had answered');
 }
 
-/** Records a proof without a passkey. The caller allows it only in sandboxes. */
-export async function proveInSandbox(deps: WebauthnDeps, session: ConsoleSession): Promise<void> {
+/** Records a re-authentication without a passkey. The caller allows it only in sandboxes. */
+export async function reauthenticateInSandbox(
+  deps: WebauthnDeps,
+  session: ConsoleSession,
+): Promise<void> {
   const proof_at = timestamp(deps.clock.now());
-  await recordProof(deps.database.db, session.id, { proof_at, passkey_id: null });
+  await recordReauthentication(deps.database.db, session.id, { proof_at, passkey_id: null });
 }
 
 export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
@@ -371,7 +376,7 @@ export async function addPasskey(
 }
 
 /**
- * Removes a person's passkey, and ends the sessions whose last proof was made with it, except the
+ * Removes a person's passkey, and ends the sessions whose last authentication used it, except the
  * current one.
  */
 export async function removePasskey(

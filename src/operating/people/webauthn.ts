@@ -15,12 +15,12 @@ import type { Person } from './person.sql.ts';
 export type WebauthnDeps = SessionDeps &
   QueueDeps & { console: { url: string; isForMerchants: boolean } };
 
-/** The answer of an authenticator or an issuer does not prove the person's identity. */
+/** The answer of an authenticator or an issuer does not identify the person. */
 export class NotRecognised extends Error {}
 
 const challengeMinutes = 5;
 
-// The library is loaded at first use: it brings many packages, and most processes never need it.
+// The library is loaded at first use: it loads many packages, and most processes never need it.
 const library = () => import('@simplewebauthn/server');
 
 /**
@@ -81,20 +81,20 @@ export async function offerAuthentication(
   about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; passkeys: Passkey[] },
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const { generateAuthenticationOptions } = await library();
-  const isProof = about.purpose === 'proof';
+  const isReauthentication = about.purpose === 'proof';
   const options = await generateAuthenticationOptions({
     rpID: rpIdOf(deps.console.url),
     challenge: Uint8Array.from(deps.random.bytes(32)),
     timeout: challengeMinutes * 60_000,
     userVerification: 'required',
-    ...(isProof && {
+    ...(isReauthentication && {
       allowCredentials: about.passkeys.map(({ credential_id: id, transports }) => ({
         id,
         transports,
       })),
     }),
   });
-  const session_id = isProof ? about.session_id : null;
+  const session_id = isReauthentication ? about.session_id : null;
   await keepChallenge(deps, options.challenge, { purpose: about.purpose, session_id });
   return options;
 }
@@ -133,11 +133,12 @@ export async function verifyAuthentication(
   about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; person_id: string },
 ): Promise<{ passkey: Passkey; counter: number }> {
   const challenge = await takeAnswered(deps, response, about.purpose);
-  const isProof = about.purpose === 'proof';
-  if (isProof && challenge.taken.session_id !== about.session_id) throw new NotRecognised();
+  const isReauthentication = about.purpose === 'proof';
+  if (isReauthentication && challenge.taken.session_id !== about.session_id)
+    throw new NotRecognised();
   const passkey = await findPasskey(deps.database.db, String(response.id).slice(0, 2_000));
   if (!passkey) throw new NotRecognised();
-  if (isProof && passkey.person_id !== about.person_id) throw new NotRecognised();
+  if (isReauthentication && passkey.person_id !== about.person_id) throw new NotRecognised();
   const { verifyAuthenticationResponse } = await library();
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response,

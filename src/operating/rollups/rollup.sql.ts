@@ -88,7 +88,10 @@ export async function listCreated(db: Handle, range: Range): Promise<DayRow[]> {
 
 export type OpenRow = DayRow & { was_tried: boolean };
 
-/** The opened pages, and whether a payment had begun before: then its attempt counts as the open. */
+/**
+ * The opened pages, and whether a payment had begun before the page was opened. If so, its attempt
+ * counts as the opening.
+ */
 export async function listOpened(db: Handle, range: Range): Promise<OpenRow[]> {
   const { rows } = await sql<OpenRow>`${withDay(
     sql`select o.merchant_id, o.id, o.at, coalesce(a.written_id < o.id, false) as was_tried
@@ -105,7 +108,10 @@ export type AttemptRow = DayRow & {
   number: number;
   status: AttemptStatus;
   decline_reason: string | null;
-  /** The page was opened before: a payment may come without it, through its protocol. */
+  /**
+   * Whether the page was opened before. A payment that a program makes without the page counts as
+   * an opening itself.
+   */
   was_opened: boolean;
 };
 
@@ -198,7 +204,6 @@ export async function listPlanned(
     .execute();
 }
 
-/** The counts and sums of a day. */
 export const dayCounts = [
   'created',
   'opened',

@@ -12,7 +12,8 @@ export type BoundedCount = { count: number; more: boolean };
 
 /**
  * The kinds of rows that wait for a person. Each has an index of its waiting rows. The status and
- * the limit are in the text: the server plans a statement once only if it knows how few it reads.
+ * the limit are constants in the text, so that the planner knows how few rows they match and can
+ * reuse one plan.
  */
 const waiting = {
   refunds_to_review: (db: Handle) =>
@@ -25,7 +26,6 @@ const waiting = {
     db.selectFrom('instalments').select('number').where('status', '=', sql.lit('overdue')),
   callbacks_exhausted: (db: Handle) =>
     db.selectFrom('callbacks').select('id').where('status', '=', sql.lit('exhausted')),
-  /** Alerts that are not closed. */
   alerts: (db: Handle) => db.selectFrom('alerts').select('id').where('closed_at', 'is', null),
   /** Disputes whose evidence has not been submitted yet. */
   disputes_to_answer: (db: Handle) =>
@@ -114,7 +114,6 @@ const within = <Query extends SelectQueryBuilder<any, any, any>>(
   { first, last }: Days,
 ) => scoped(query, scope).where('day', '>=', first).where('day', '<=', last) as Query;
 
-/** Sums of a range of days, by day. */
 export async function listDays(db: Handle, scope: Scope, range: Days): Promise<DaySums[]> {
   const query = db
     .selectFrom('merchant_days')
@@ -164,7 +163,6 @@ export async function findAsOf(db: Handle): Promise<Timestamp | null> {
   return times.some((time) => time === null) ? null : ((times.sort()[0] as Timestamp) ?? null);
 }
 
-/** The result of the continuous check of the books. */
 export async function findProof(
   db: Handle,
 ): Promise<{ proved_at: Timestamp | null; differences: number }> {
@@ -176,7 +174,6 @@ export async function findProof(
   return { proved_at: row?.proved_at ?? null, differences };
 }
 
-/** Whether any merchant has an order. */
 export async function hasCheckouts(db: Handle): Promise<boolean> {
   return (await db.selectFrom('checkouts').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

@@ -30,7 +30,6 @@ export type Counts = Record<Waiting, BoundedCount>;
 const countMax = 1_000;
 const dueDays = 90;
 
-/** Counts what waits for a person now. */
 export async function readCounts(deps: Deps, scope: Scope): Promise<Counts> {
   return await reading(deps, (db) => countAll(db, scope));
 }

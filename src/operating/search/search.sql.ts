@@ -162,7 +162,7 @@ export async function findOpenByShopper(
 const selectCheckouts = (db: Handle, scope: Scope) =>
   scoped(db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']), scope);
 
-/** The indexes by amount and by shopper have only these. */
+/** Only ended checkouts are in the indexes by amount and by shopper. */
 const selectEnded = (db: Handle, scope: Scope) =>
   selectCheckouts(db, scope).where('status', '<>', sql.lit('received'));
 
@@ -250,7 +250,7 @@ export async function findRowById<Table extends RowTable | 'payment_attempts' | 
 }
 
 /** The rows whose ids begin with these hexadecimal digits, by the same index. */
-export async function findRowsByBeginningOfId(
+export async function listRowsByIdPrefix(
   db: Handle,
   scope: Scope,
   table: RowTable | 'payouts',

@@ -19,10 +19,10 @@ import {
   findPayoutsByReference,
   findPeopleByBeginning,
   findRowById,
-  findRowsByBeginningOfId,
   findSharedRowById,
   gatewayReferences,
   listFoundCheckouts,
+  listRowsByIdPrefix,
   type Name,
   type OperatorsRow,
   rowKinds,
@@ -204,11 +204,9 @@ function searchesByBeginning(
   if (/^[0-9a-f]{8,31}$/.test(digits)) {
     searches.push(
       ...rowTables.map((table) =>
-        findRowsByBeginningOfId(db, scope, table, digits, limit).then(
-          as(rowKinds[table], 'beginning'),
-        ),
+        listRowsByIdPrefix(db, scope, table, digits, limit).then(as(rowKinds[table], 'beginning')),
       ),
-      findRowsByBeginningOfId(db, scope, 'payouts', digits, limit)
+      listRowsByIdPrefix(db, scope, 'payouts', digits, limit)
         .then((found) => found.map(({ checkout_id: _, ...payout }) => payout))
         .then(as('payout', 'beginning')),
     );

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-// Figures for the metrics. Each reads a rollup or the end of an index, however long the history is.
+// Reads figures for the metrics. Each comes from a rollup or from the end of an index, however long
+// the history is.
 
 /** Counting stops at this many rows. */
 const countMax = 10_000;
@@ -10,7 +11,8 @@ const countMax = 10_000;
 export type Unit = 'rows' | 'seconds' | 'cents';
 
 /**
- * Counts what waits for an operator or the worker, and the time since the books were last proved.
+ * Counts what waits for an operator or the worker, and the time since the check of the books last
+ * finished a pass.
  */
 export async function readStates(
   db: Handle,

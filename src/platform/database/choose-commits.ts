@@ -23,7 +23,9 @@ export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
   patient: undefined,
 };
 
-/** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
+/**
+ * Requests queue here while the database does not answer. Beyond this many, new ones fail at once.
+ */
 export const queuedMax = 10_000;
 
 /**

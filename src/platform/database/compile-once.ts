@@ -29,7 +29,7 @@ export function statement<Values extends object, Row>(
   return (values) => ({ id, build, values });
 }
 
-/** Stands for a value while the query is built. */
+/** A placeholder for a value while the query is built. */
 class Placeholder {
   readonly at: number;
   readonly row: number | null;
@@ -41,7 +41,7 @@ class Placeholder {
     this.name = name;
   }
 
-  /** The value that it stands for, in statements of the same shape. */
+  /** The value of this placeholder in statements of the same shape. */
   in(statements: Statement<unknown>[]): unknown {
     const values = statements[this.at]?.values as Record<string, unknown>;
     const row = this.row === null ? values : (values[this.row] as Record<string, unknown>);
@@ -96,7 +96,7 @@ export function compileStatements<Row>(
   return { ...compiled, parameters };
 }
 
-/** How a handle sends the text of a statement, without the query builder. */
+/** The function with which each handle sends the text of a statement, without the query builder. */
 const senders = new WeakMap<Handle, SendQuery>();
 
 /** Makes compiled statements go to the connections of a handle directly. */
@@ -117,7 +117,6 @@ export async function sendCompiled<Row>(
   return (await db.executeQuery<Row>({ sql, parameters, ...rest })).rows;
 }
 
-/** Sends a statement. */
 export const send = <Row>(db: Handle, one: Statement<Row>): Promise<Row[]> =>
   sendCompiled(
     db,

@@ -3,9 +3,9 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Database } from './database.ts';
 import { retryTransient } from './transaction.ts';
 
-// Every node takes its time from the database that it shares with the others (decision 0017). A node
-// on its own wrong clock would poison rows for all: no later row may have an earlier creation time,
-// and leases and rate limit windows would end at the wrong time.
+// Every node takes its time from the database that it shares with the others (decision 0017). A
+// node on its own wrong clock would damage rows for all: no later row may have an earlier creation
+// time, and leases and rate limit windows would end at the wrong time.
 
 /** How far this machine's clock may be from the database's. */
 const skewMaxMilliseconds = 5_000;
@@ -109,7 +109,7 @@ async function measure(comparison: Comparison): Promise<void> {
 
 function measureSoon(comparison: Comparison): Promise<void> {
   comparison.measuring ??= measure(comparison)
-    // The database is away. The stopwatch stays accurate for long enough.
+    // The database does not answer. The stopwatch stays accurate for long enough.
     .catch(() => {})
     .finally(() => {
       comparison.measuring = null;
@@ -137,7 +137,7 @@ function timeNow(comparison: Comparison): Temporal.Instant {
   const expected = offset + machine.monotonic();
   const isJump = Math.abs(time.epochMilliseconds - expected) > jumpMilliseconds;
   if (showsMachineTime && !isJump) return time;
-  // Either the machine was suspended or its clock was set: the next comparison will tell.
+  // The machine was suspended, or its clock was set. The next comparison will tell.
   if (showsMachineTime && !stopping.signal.aborted) void measureSoon(comparison);
   return Temporal.Instant.fromEpochMilliseconds(Math.round(expected));
 }

@@ -17,7 +17,7 @@ import type { Tables } from './tables.ts';
 export type Database = {
   /** For typed statements. */
   db: Kysely<Tables>;
-  /** The same connections, for the few statements that are pipelined by hand. */
+  /** The pool of `db`, for the few statements that are pipelined by hand. */
   pool: pg.Pool;
   close(): Promise<void>;
 };
@@ -33,21 +33,25 @@ const jsTypes = new pg.TypeOverrides();
 jsTypes.setTypeParser(int8, Number);
 // A date has neither a time nor a zone that could shift it.
 jsTypes.setTypeParser(date, (text) => text);
-// The session's zone is UTC, so `2026-11-15 08:00:00.5+00` is only spelled differently.
+// The session's zone is UTC, so `2026-11-15 08:00:00.5+00` needs only another notation.
 jsTypes.setTypeParser(timestamptz, (text) => {
   const fraction = text.slice(20, -3).padEnd(3, '0');
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 });
 
-/** The client gives up after the server does: a server that answers ends the statement itself. */
+/**
+ * The server's statement timeout is this much shorter than the client's, so a server that answers
+ * ends the statement itself.
+ */
 const graceMilliseconds = 5_000;
 
 /** Longer-lived connections would stay on a server that a load balancer or a name left behind. */
 const lifetimeSeconds = 1_800;
 
 /**
- * Work that begins once a minute finds its connections again. With the driver's ten seconds an idle
- * process opens several new ones each minute, which cost more than their statements.
+ * Work that runs once a minute finds its connections again. With the driver's default of ten
+ * seconds, an idle process would open several new ones each minute, which cost more than their
+ * statements.
  */
 const idleMilliseconds = 90_000;
 
@@ -57,7 +61,7 @@ export function openDatabase(
     log: Logger;
     maxConnections: number;
     queryTimeoutMilliseconds?: number;
-    /** Record a span for each statement. */
+    /** Whether a span is recorded for each statement. */
     isTraced?: boolean;
     /** A statement that gets no answer for this long may be on a dead connection. */
     stallMilliseconds?: number;
@@ -188,10 +192,9 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 export const abortedTransaction = '25P02';
 
-/** Connections that are answered by a process other than the one that greeted us. */
+/** Connections whose answers come from another server process than the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();
 
-/** Whether a connection goes through a pooler. */
 export const isPooled = (client: pg.ClientBase) => pooled.has(client);
 
 /** Connections on which the next statement would fail. */
@@ -229,8 +232,8 @@ function connectionOf(client: pg.ClientBase): EventEmitter & { stream: Duplex } 
 }
 
 function watchForFaults(client: pg.ClientBase): void {
-  // A connection that dies while it is in use fails the statements on it. Its error event needs a
-  // listener all the same: without one it would end the process.
+  // A connection that dies while it is in use fails the statements on it. Its error event still
+  // needs a listener: without one it would end the process.
   client.on('error', () => {});
   connectionOf(client).on('errorMessage', (error: pg.DatabaseError) => {
     if (isFault(error)) faults.add(client);
@@ -270,9 +273,9 @@ const closedByWorker =
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
- * Whether our own server works and a Citus worker behind it is away. That is an ERROR of the
- * statement, which undid the transaction; errors of our own connection are FATAL. A pooler reports
- * no routine.
+ * Whether our own server works and a Citus worker behind it does not answer. That is an ERROR of
+ * the statement, which undid the transaction; errors of our own connection are FATAL. A pooler
+ * reports no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -296,7 +299,7 @@ export function releaseClient(client: pg.PoolClient, error?: unknown): void {
   client.release(isQueryTimeout(error) || faults.has(client) || unconfirmed.has(client));
 }
 
-/** The same pool for Kysely, which releases a connection without saying what happened on it. */
+/** The pool for Kysely, which releases a connection without saying what happened on it. */
 function dropsFaulty(pool: pg.Pool): pg.Pool {
   const wrapped = new WeakMap<pg.PoolClient, Pick<pg.PoolClient, 'query' | 'release'>>();
   return {

@@ -1,14 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '#platform/shared/clock.ts';
 
-// How long work may wait for a database that is away. A request has one deadline, counted from its
-// arrival, whatever code it runs through. The deadline travels in an async context, because a
-// parameter would have to go through every use case.
+// How long work may wait for a database that does not answer. A request has one deadline, counted
+// from its arrival, whatever code it runs through. The deadline travels in an async context,
+// because a parameter would have to go through every use case.
 
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
 
-/** Such work waits longer for locked rows: the database works, and the wait is only a queue. */
+/**
+ * Work that no request asked for waits longer for locked rows: the database works, and the wait is
+ * only a queue.
+ */
 const lockGraceMilliseconds = 30_000;
 
 /** Points on the monotonic clock. */
@@ -17,7 +20,7 @@ export type Deadline = {
   endsAt: number;
   /** Until then a COMMIT in doubt is looked up. Later than `endsAt` only for a shared commit. */
   lookUpEndsAt: number;
-  /** A transaction of this work was committed. A failure after that must not deny it. */
+  /** Whether a transaction of this work was committed. A later failure must not deny that. */
   hasCommitted?: boolean;
   /** Until then it waits for locks. Later than `endsAt` only for work that no request asked for. */
   lockEndsAt?: number;
@@ -43,8 +46,8 @@ export function currentDeadline(clock: Clock): Deadline {
 }
 
 /**
- * The same, except that work which begins after its request's deadline gets a new one: what has
- * already happened at the gateway or at a receiver must still be recorded.
+ * The current deadline, except that work which begins after its request's deadline gets a new one:
+ * what has already happened at the gateway or at a receiver must still be recorded.
  */
 export function recordingDeadline(clock: Clock): Deadline {
   const current = currentDeadline(clock);
@@ -58,7 +61,7 @@ function newDeadline(clock: Clock): Deadline {
 }
 
 /**
- * Records that the current request changed something. A shared commit does not record that by
+ * Records that the current request changed something. A group commit does not record that by
  * itself.
  */
 export function noteCommit(): void {

@@ -147,7 +147,7 @@ export async function distributeDatabase(
     await client.query('begin');
     await client.query('set local lock_timeout = 0');
     await client.query('set local statement_timeout = 0');
-    // Two of these must not run at once, nor one beside a migration.
+    // Two distributions must not run at once, nor one beside a migration.
     await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
     const tables = await placeTables(client, onTable);
     await client.query('commit');

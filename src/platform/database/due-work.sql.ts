@@ -35,7 +35,6 @@ export type DueWork<Table extends LeasedTable> = {
   where?: RawBuilder<boolean>;
 };
 
-/** Due work of any table. */
 export type AnyDueWork = { table: LeasedTable; due: string; where?: RawBuilder<boolean> };
 
 /** `lease` is the token that proves a claim when the claiming process writes. */
@@ -125,8 +124,8 @@ export async function listMerchantsWithDue(
 }
 
 /**
- * Lists rows of all merchants. While a worker of Citus is away, lists those of the other workers,
- * each for its own merchants (decision 0020).
+ * Lists rows of all merchants. While a worker of Citus does not answer, lists those of the other
+ * workers, each for its own merchants (decision 0020).
  */
 export async function askWorkers<Row>(
   db: Handle,
@@ -240,7 +239,7 @@ export async function findNextDue(
   return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
 }
 
-/** The same, with the checkout of that row if it belongs to one. */
+/** The merchant's row that falls due next, with its checkout if it belongs to one. */
 export async function findNextDueRow(
   db: Handle,
   work: AnyDueWork,

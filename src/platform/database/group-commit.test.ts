@@ -42,7 +42,7 @@ function openWrite() {
 }
 
 test('what waits for its turn ends at its deadline and is not written', async (t) => {
-  // In the service a connection keeps the process alive.
+  // Keeps the process alive, as a connection does in the service.
   const alive = setInterval(() => {}, 60_000);
   t.after(() => clearInterval(alive));
   const { write, written, end } = openWrite();

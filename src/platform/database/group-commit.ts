@@ -23,7 +23,7 @@ export type GroupCommit<Item, Result> = {
 
 /**
  * Writes a batch as a whole or not at all. With a limit, a longer wait for a lock must fail, and so
- * must a batch that needs a worker which is away.
+ * must a batch that needs a worker which does not answer.
  */
 type Write<Item, Result> = (items: Item[], lockMilliseconds?: number) => Promise<Result[]>;
 
@@ -117,7 +117,7 @@ export function groupCommit<Item, Result>(
   });
 }
 
-/** The same commit with a span for each item, from its arrival to its answer. */
+/** The commit with a span for each item, from its arrival to its answer. */
 export function traceCommit<Item, Result>(
   commit: GroupCommit<Item, Result>,
 ): GroupCommit<Item, Result> {
@@ -273,7 +273,9 @@ async function drain<Item, Result>(
   commits.waiting.delete(queue);
 }
 
-/** Retries with a longer wait while a row is locked. Returns the error if a worker is away. */
+/**
+ * Retries with a longer wait while a row is locked. Returns the error if a worker does not answer.
+ */
 async function writePatiently<Item, Result>(
   commits: Commits<Item, Result>,
   batch: Batch<Item, Result>,

@@ -37,7 +37,9 @@ class MayNotMigrate extends Error {
   }
 }
 
-/** A migration sets its session's time-outs, which a pooler would give to other clients. */
+/**
+ * Through a pooler, other clients would get the time-outs that a migration sets for its session.
+ */
 class MigrateDirectly extends Error {
   constructor() {
     super(
@@ -50,9 +52,9 @@ class MigrateDirectly extends Error {
 export class DatabaseNewer extends Error {
   constructor({ version, oldestProgram }: Versions, codeVersion: number) {
     super(
-      `The database is at migration ${version}, which needs a program of migration ` +
-        `${oldestProgram} or newer. This one is of migration ${codeVersion}. Run a newer version ` +
-        'of Tranche.',
+      `The database is at migration ${version}, which needs a version of Tranche that knows ` +
+        `migration ${oldestProgram}. This one knows only migration ${codeVersion} and older ones. ` +
+        'Run a newer version.',
     );
   }
 }
@@ -244,9 +246,9 @@ async function applyInTransaction(
 }
 
 /**
- * Building an index concurrently lets others write, so it may wait for as long as it needs. Setting
- * the guards may not wait that long. If it does, everything is repeated; by then the indexes are
- * built.
+ * Building an index concurrently does not block writes, so it may wait as long as it needs.
+ * Creating the triggers may not wait that long. If it does, everything is repeated; by then the
+ * indexes are built.
  */
 async function applyConcurrently(
   client: pg.PoolClient,
@@ -293,16 +295,16 @@ async function recordMigration(
 }
 
 /**
- * Sends one statement at a time, because Citus passes a whole message to its workers even if only
- * one statement in it is meant for them. A statement ends where a line ends in a semicolon.
+ * Splits a migration, because Citus passes a whole message to its workers even if only one
+ * statement in it is meant for them. A statement ends where a line ends in a semicolon.
  */
 function statementsOf(text: string): string[] {
   return text.split(/(?<=;)[ \t]*$/m).filter((statement) => statement.trim() !== '');
 }
 
 /**
- * Citus adds no column together with a constraint. So the check of a new column follows it, under
- * the name that PostgreSQL gives it.
+ * Citus cannot add a column together with a constraint. So the check of a new column follows in a
+ * separate statement, under the name that PostgreSQL gives it.
  */
 function separateChecks(text: string): string {
   return text.replace(

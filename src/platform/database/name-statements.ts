@@ -7,8 +7,8 @@ import pg from 'pg';
 // PgBouncer carries names from version 1.21 on, in every mode (`verifyPooler`).
 
 /**
- * A text gets its name when it is sent for this many times. A text that is sent only once needs no
- * name.
+ * A text gets its name when it has been sent this many times. A text that is sent only once needs
+ * no name.
  */
 const usesMin = 3;
 
@@ -38,7 +38,7 @@ export type StatementNames = {
   renew(): void;
 };
 
-/** All connections to all databases may share it: it is a hash. */
+/** The name is a hash of the text, so all connections to all databases may share it. */
 export const nameOf = (text: string): string =>
   createHash('sha256').update(text).digest('base64url').slice(0, 22);
 
@@ -73,18 +73,18 @@ export function createStatementNames(): StatementNames {
 
 /**
  * Sent at the beginning of a transaction, it makes a connection plan each named statement once, for
- * any values. It is for statements whose best plan does not depend on their values. By itself the
- * server makes a plan for the values whenever one for any values looks dearer. A range between two
- * parameters always does in a large table, because the server expects a fixed part of all rows in it.
+ * any values. It is for statements whose best plan does not depend on their values. Without it,
+ * the server plans again for the values whenever the plan for any values looks more expensive. For a
+ * range between two parameters of a large table it always does, because the server expects a fixed
+ * part of all rows in the range.
  *
- * Citus chooses workers by the values, and refuses a plan for any. Only where it is loaded does the
- * setting of its own exist.
+ * Citus chooses workers by the values, and refuses a plan for any values. Its setting exists only where it is
+ * loaded.
  */
 export const planOnce = `select set_config('plan_cache_mode',
   case when current_setting('citus.shard_count', true) is null then 'force_generic_plan'
     else 'auto' end, true)`;
 
-/** The names of this process. */
 export const names = createStatementNames();
 
 /**

@@ -46,7 +46,7 @@ export function asRows<Row extends object>(rows: Row[]): Row[] {
   return rows;
 }
 
-/** `2026-11-15T08:00:00.5+00:00` is only spelled differently. */
+/** Converts `2026-11-15T08:00:00.5+00:00` to the form of the API. */
 function asTimestamp(text: string): string {
   const fraction = text.slice(20, -6).padEnd(3, '0');
   return `${text.slice(0, 19)}.${fraction}Z`;

@@ -22,9 +22,9 @@ type DriverQuery = {
 };
 
 type Memory = {
-  /** By the names of statements. */
+  /** The columns of each statement, by its name. */
   columns: Map<string, Columns>;
-  /** The same connection, except that it asks for no description. */
+  /** The connection without the messages that ask for a description. */
   silent: object;
 };
 

@@ -8,7 +8,7 @@ import type { Tables } from './tables.ts';
 // seen (when a checkout was created, for example) stay as they are.
 
 /**
- * Times within this distance of now are right. It is longer than any difference allowed between
+ * Times less than this after now count as right. It is longer than any difference allowed between
  * nodes.
  */
 const margin = sql`interval '1 minute'`;

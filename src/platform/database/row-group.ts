@@ -9,7 +9,7 @@ type Values = {
   uuid: string;
   text: string;
   int: number;
-  /** Each element is sent as text: PostgreSQL would flatten an array of arrays. */
+  /** Each element is sent as text, because PostgreSQL would flatten an array of arrays. */
   'int[]': number[];
   bigint: number;
   bool: boolean;

@@ -23,12 +23,14 @@ function withoutChoice(server: string): string {
 type Connected = (error: Error | null, client?: pg.Client) => void;
 
 export type Servers = {
-  /** Connects to the given server, or else to the one that last took a connection. */
+  /**
+   * Its instances connect to the server that the options name, or else to the one that last
+   * accepted a connection.
+   */
   Client: new (
     config?: pg.ClientConfig,
     server?: number,
   ) => pg.Client;
-  /** The server of a connection. */
   of(client: pg.ClientBase): number;
   /**
    * Call it when the server of this connection takes no writes: the next connection tries the next

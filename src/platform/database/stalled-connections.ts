@@ -9,7 +9,7 @@ import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 export type Backend = {
   /** The server process of this connection; null if a pooler is in between, which may change it. */
   pid: number | null;
-  /** Tells apart two servers, or two starts of one server. */
+  /** Distinguishes two servers, or two starts of one server. */
   startedAt: string;
 };
 
@@ -24,12 +24,12 @@ export type StallWatch = {
   stop(): void;
 };
 
-/** A connection to one server, and what is known of it. */
+/** A connection to one server, and what is known about the connection. */
 type Stalled = [pg.ClientBase, Watched];
 
 /**
  * Finds which of these processes are at work on a server. Returns null if the server answers but
- * does not say, and throws if it is away.
+ * does not say, and throws if it does not answer.
  */
 type Ask = (
   server: number,

@@ -73,7 +73,7 @@ export function isTransient(error: unknown): boolean {
 
 /**
  * Whether a transient error comes from other work on the same rows or in a queue, and not from a
- * server that is away.
+ * server that does not answer.
  */
 export function isContended(error: Error): boolean {
   if (error instanceof NotBegun || error instanceof Outpaced) return true;
@@ -81,7 +81,10 @@ export function isContended(error: Error): boolean {
   return code === '40001' || code === '40P01' || code === lockTimeout;
 }
 
-/** The server refused. The end of a connection is not a refusal: it says nothing of the COMMIT. */
+/**
+ * Whether the server refused the statement. The end of a connection is not a refusal: it does not
+ * show whether COMMIT succeeded.
+ */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RolledBack) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -107,10 +110,10 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Retries `attempt` until the deadline while the database is away or asks for a retry.
- * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its own
- * rows first. `mayRetry` can pass errors to the caller that would otherwise be retried, as long as
- * no COMMIT is in doubt.
+ * Retries `attempt` until the deadline while the database does not answer or asks for a retry.
+ * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its
+ * own rows first. `mayRetry` can pass errors to the caller that would otherwise be retried, as long
+ * as no COMMIT is in doubt.
  */
 export async function retryTransient<T>(
   clock: Clock,
@@ -125,7 +128,7 @@ export async function retryTransient<T>(
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
       else if (!isTransient(error) || (!maybeCommitted && !mayRetry(error))) {
-        // This error may have kept the attempt from finding what an earlier run committed.
+        // Because of this error the attempt may not have found what an earlier run committed.
         const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
         throw isBlind ? fateUnknown(error) : error;
       }
@@ -160,14 +163,17 @@ class Unconfirmed extends Error {}
 
 /** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
 class RolledBack extends Error {
-  /** The answers to both may come together, and this one be seen first (`causeOf`). */
+  /**
+   * The answers to the failed statement and to COMMIT may come together, and this one may be seen
+   * first (`causeOf`).
+   */
   readonly code = abortedTransaction;
 }
 
 export type Transaction = {
   /** For typed statements. */
   db: Handle;
-  /** The same connection, for statements that are sent without waiting for the previous one. */
+  /** The connection of `db`, for statements that are sent without waiting for the previous one. */
   client: pg.PoolClient;
   /**
    * Commits. The body calls it only to send COMMIT with its last statements. Otherwise the
@@ -229,9 +235,10 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed because of a statement before COMMIT, which has been sent all the
-      // same. Only the answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT,
-      // with a warning, if its only worker received it and died. That worker may have committed.
+      // The body may have failed because of a statement before COMMIT, which has been sent
+      // nevertheless. Only the answer to COMMIT counts, and it follows at once. Citus also refuses
+      // a COMMIT, with a warning, if its only worker received it and died. That worker may have
+      // committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);

@@ -37,8 +37,8 @@ export async function writeTogether<Named extends Writes>(
 }
 
 /**
- * The same as the last statement of a transaction: COMMIT is sent with it. The server decides
- * whether everything was written, so that COMMIT rolls back if it was not.
+ * Writes like `writeTogether`, as the last statement of a transaction: COMMIT is sent with it. The
+ * server decides whether everything was written, so that COMMIT rolls back if it was not.
  */
 export async function writeAndCommit<Named extends Writes>(
   { db, commit }: Transaction,

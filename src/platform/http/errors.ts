@@ -102,7 +102,7 @@ export function answerNotFound(reply: FastifyReply): void {
 /** How long a client should wait after a 503. */
 export const retryAfterSeconds = 5;
 
-/** Either the database was away, or it works and other requests were ahead of this one. */
+/** Either the database did not answer, or it works and other requests were ahead of this one. */
 export function unavailable(error?: Error): ApiError {
   const what =
     error && isContended(error)

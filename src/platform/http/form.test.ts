@@ -130,7 +130,7 @@ test('the largest forms are read or refused by a limit, and not by the time that
   }
 });
 
-/** The processor time of reading a form so often, in milliseconds. */
+/** The processor time of reading a form that many times, in milliseconds. */
 function costOf(text: string, times: number): number {
   const bytes = Buffer.from(text);
   const before = process.threadCpuUsage();
@@ -149,7 +149,8 @@ test('one large form costs about as much as sixteen of a sixteenth: the work is 
   const bytes = 256 * 1024;
   for (const part of ['a&', '[', ']', 'a[', 'a[b]', 'a[]=&', '%61', '%', '+', 'a=', '&', 'é']) {
     const form = (size: number) => part.repeat(size / part.length);
-    // Square work would take sixteen times as long, and seconds. The collector may run meanwhile.
+    // Quadratic work would take sixteen times as long, and seconds. A round in which the garbage
+    // collector ran is repeated.
     for (let round = 1; ; round += 1) {
       const [parts, whole] = [costOf(form(bytes / 16), 16), costOf(form(bytes), 1)];
       if (whole < 5 * Math.max(parts, 20)) break;

@@ -6,7 +6,7 @@ export class MalformedForm extends Error {
 }
 
 const depthMax = 32;
-/** This allows 500 line items with all their fields, twice over. */
+/** This allows 500 line items with all their fields, twice. */
 const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -110,7 +110,7 @@ function toValue(value: string | Group): JsonValue {
   return Object.fromEntries([...value].map(([name, one]) => [name, toValue(one)]));
 }
 
-// The caller chose the name: it may be long or contain control characters.
+// The caller chose the name, so it may be long or contain control characters.
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

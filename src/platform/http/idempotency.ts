@@ -65,7 +65,7 @@ export async function answerOnce<T extends object>(
       const first = await reading(deps, (db) => findAnswer(db, keyed));
       if (first) return { answer: replay<T>(first, keyed), replayed: true };
       if (refusal && !isRecorded) throw refusal;
-      // The answer has just expired, so this request is the first.
+      // The stored answer has just expired, so this request is the first.
     }
   }
 }
@@ -92,7 +92,7 @@ export async function recordAnswer(db: Handle, clock: Clock, answer: KeyedAnswer
   if (!isFirst) throw new KeyTaken();
 }
 
-/** The same for a batch: says for each answer whether it is the first for its key. */
+/** Records the answers of a batch, and says for each whether it is the first for its key. */
 export function recordAnswers(
   db: Handle,
   answers: KeyedAnswer[],

@@ -9,8 +9,8 @@ export class MalformedJson extends Error {
 const depthMax = 32;
 
 /**
- * The number of colons and commas. A body of the API has no room for this many, but an uploaded file
- * has.
+ * The limit for colons and commas. A body of the API has no space for this many, but an uploaded
+ * file does.
  */
 const separatorsMax = 140_000;
 
@@ -67,7 +67,7 @@ export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } 
   return { value, compact };
 }
 
-/** Like `readJson`, but any JSON value will do. */
+/** Like `readJson`, but accepts any JSON value. */
 export function readJsonValue(bytes: Buffer): { value: JsonValue; compact: Buffer } {
   const text = decode(bytes);
   const { members, spaces, isPlain } = scan(bytes);
@@ -113,7 +113,7 @@ function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolea
   let commas = 0;
   let spaces = 0;
   let depth = 0;
-  // No member name has an escape, and no number a fraction or an exponent.
+  // Whether no member name has an escape, and no number has a fraction or an exponent.
   let isPlain = true;
   let hasEscape = false;
   const end = bytes.length;
@@ -385,7 +385,7 @@ function isExponent(byte: number | undefined): boolean {
   return byte === 0x65 || byte === 0x45;
 }
 
-// The caller chose the name: it may be long or contain control characters.
+// The caller chose the name, so it may be long or contain control characters.
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -58,7 +58,7 @@ async function addressesOf(host: string): Promise<string[]> {
 
 /** Passes its connections to the main server, which serves them like its own. */
 async function listenFurther(main: HttpServer, options: ListenOptions): Promise<FurtherAddress> {
-  // Node gives its HTTP servers these options.
+  // Node's HTTP servers have these options too.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     main.emit('connection', socket);
   });

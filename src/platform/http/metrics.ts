@@ -11,7 +11,7 @@ export type MetricSources = {
   listDueAges(): Promise<{ work: string; seconds: number }[]>;
   /** Sums of today over all merchants, from the rollups. */
   readToday(): Promise<{ measure: string; unit: Unit; value: number }[]>;
-  /** Rows that wait for an operator, and the last proof of the books. */
+  /** Rows that wait for an operator, and the last pass of the check of the books. */
   readStates(): Promise<{ state: string; unit: Unit; value: number }[]>;
   connections(): Record<'open' | 'idle' | 'wanted', number>;
   clockSkewMilliseconds(): number;
@@ -32,13 +32,17 @@ export type Metrics = {
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
 const reuseMilliseconds = 10_000;
 
-/** How long a scrape waits for the database. The other metrics matter most while it is away. */
+/**
+ * How long a scrape waits for the database. The other metrics matter most while it does not answer.
+ */
 const readMilliseconds = 1_000;
 
 /** How long the last figures are shown while new ones cannot be read. After that none are shown. */
 const staleMilliseconds = 60_000;
 
-/** Node's own figures. Each collection starts a timer that never ends, so one serves all. */
+/**
+ * Node's own figures. Each collection starts a timer that never ends, so all registries share one.
+ */
 let node: Registry | null = null;
 function collectNode(): Registry {
   if (node === null) {
@@ -118,7 +122,7 @@ function createEventMetrics(registry: Registry) {
       labelNames: ['outcome'],
       registers,
     }),
-    // It has no labels, so it begins at zero and the first event shows as an increase.
+    // This counter has no labels, so it begins at zero, and the first event shows as an increase.
     unknownOutcomes: new Counter({
       name: 'tranche_http_unknown_outcomes_total',
       help: 'Requests closed without an answer, because a change was made or may have been made.',
@@ -171,7 +175,7 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   for (const unit of ['rows', 'seconds', 'cents'] as const) {
     addShared(registry, {
       name: `tranche_state_${unit}`,
-      help: `What waits, and the last proof of the books, in ${unit}.`,
+      help: `What waits, and the time since the last check of the books, in ${unit}.`,
       label: 'state',
       rows: async () => (await states()).filter((row) => row.unit === unit),
     });

@@ -1,9 +1,9 @@
 import { ApiError, retryAfterSeconds } from './errors.ts';
 
-/** Whether sessions, links and tokens may open in this process (decision 0097). */
+/** Whether sessions, links and tokens are accepted in this process (decision 0097). */
 export type AccessDeps = { money: { accessProblem(): Promise<string | null> } };
 
-/** Refuses a session, a link or a token that a restore may have revived. */
+/** Refuses a session, a link or a token that a restore may have made valid again. */
 export async function mustBeOpen({ money }: AccessDeps): Promise<void> {
   if ((await money.accessProblem()) === null) return;
   throw new ApiError(503, 'service_unavailable', [

@@ -190,7 +190,7 @@ const signatureRefusal = (body: Json): Refusal => ({
 });
 
 const queryRefusal: Refusal = {
-  description: 'A `page[...]` or `filter[...]` parameter is not valid, unknown, or given twice.',
+  description: 'A `page[...]` or `filter[...]` parameter is invalid, unknown or given twice.',
   details: {
     bad_page: 'The query parameter page[number] must be an integer of at least 1.',
     repeated: 'The query parameter page[number] is given more than once: give it once.',

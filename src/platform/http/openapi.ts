@@ -17,7 +17,7 @@ export type Operation = {
   tag: 'Checkouts' | 'Payment links' | 'Refunds' | 'Payouts' | 'Configuration';
   summary: string;
   description: string;
-  /** Who can call it; both when absent. */
+  /** Who can call it. If absent, merchants and intermediaries can. */
   audience?: Audience;
   answer: { description: string; example: object };
   /** Refusals besides 400, 401, 429, 500 and 503, which `buildDocument` adds. */

@@ -1,7 +1,7 @@
 import type { Logger } from '#platform/shared/logger.ts';
 import type { RateLimitStore } from './rate-limits.ts';
 
-// A script is one round trip and has no race. The first hit opens the window; Redis ends it.
+// A script is one round trip and has no race. The first hit opens the window, and Redis ends it.
 const countHit = `
   local count = redis.call('INCRBY', KEYS[1], ARGV[2])
   if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end

@@ -81,7 +81,7 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
     const row = results.get(key);
     const ours = byKey.get(key);
     if (!row || !ours) throw new Error('a rate limit was not counted');
-    // The row has counted the whole batch; work out the count after each single hit.
+    // The row has counted the whole batch. The count after each single hit is computed from it.
     const place = (placed.get(key) ?? 0) + weight;
     placed.set(key, place);
     return {

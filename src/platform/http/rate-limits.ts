@@ -52,8 +52,8 @@ const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
 const planMails: Limit = { max_requests: 10, window_seconds: 900 };
 
 /**
- * One-time links that are unknown, used or expired. Guessing one is hopeless; this limit keeps the
- * guessing cheap for us.
+ * One-time links that are unknown, used or expired. No one can guess a link; this limit keeps the
+ * cost of guesses low.
  */
 const unknownPlanLinks: Limit = { max_requests: 20, window_seconds: 900 };
 
@@ -69,7 +69,6 @@ const planAttempts: Limit = { max_requests: 20, window_seconds: 3600 };
  * exists is counted by itself: no other link uses up its requests.
  */
 const pageRequests = {
-  /** Per link and network. */
   ofLink: { max_requests: 240, window_seconds: 60 },
   /** Whole pages, which cost the most, per link and network. */
   wholeOfLink: { max_requests: 60, window_seconds: 60 },
@@ -113,8 +112,8 @@ const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
 /**
- * Limits a day on actions of a merchant's own people, per merchant: each is a row, an alert and
- * mails. The service's staff has no such limits.
+ * Daily limits on actions of a merchant's own people, per merchant: each action makes a row, an
+ * alert and mails. The service's staff has no such limits.
  */
 const ofMerchantADay = {
   /** Invitations, and changes of people's access. */
@@ -146,7 +145,7 @@ const tooManyTests = 'Too many test callbacks were sent. Wait some minutes, and 
 
 export type Count = { count: number; resetsInMilliseconds: number };
 
-/** Where the counts live. A window begins at its first hit, which sets its length. */
+/** Where the counts are stored. A window begins at its first hit, which sets its length. */
 export type RateLimitStore = {
   /** Counts `weight` hits; a weight of 0 only reads the count. */
   hit(key: string, windowSeconds: number, weight?: number): Promise<Count>;
@@ -206,7 +205,8 @@ export function createRateLimits(store: RateLimitStore) {
       return { isBulk: count > max_requests, noteShown };
     },
     /**
-     * Whether the expected signature may be shown, and whether this is the last time in this hour.
+     * Whether the expected signature may be shown, and whether it is shown for the last time in
+     * this hour.
      */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
       const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
@@ -218,7 +218,6 @@ export function createRateLimits(store: RateLimitStore) {
   };
 }
 
-/** Requests of integrations. */
 const apiLimits = (hit: Hit) => ({
   /** Counts a request per integration, or per managed merchant when an intermediary names one. */
   async request(caller: CountedCaller, endpoint: Endpoint, target: string | null): Promise<Quota> {
@@ -249,7 +248,6 @@ const apiLimits = (hit: Hit) => ({
   },
 });
 
-/** Requests of shoppers. */
 const pageLimits = (hit: Hit) => ({
   async planLink(checkout_id: string, address: string): Promise<void> {
     await hit(`plan link address ${address}`, planLinksOfAddress);
@@ -305,7 +303,6 @@ const pageLimits = (hit: Hit) => ({
   },
 });
 
-/** Requests of operators. */
 const consoleLimits = (hit: Hit) => ({
   async consoleRequest(network: string): Promise<void> {
     await hit(`console address ${network}`, consoleRequests);
@@ -318,7 +315,6 @@ const consoleLimits = (hit: Hit) => ({
     await hit(`test callback person ${person_id}`, testCallbacks.ofPerson, tooManyTests);
     await hit(`test callback ${owner}`, testCallbacks.ofMerchant, tooManyTests);
   },
-  /** An action of a merchant's own people. */
   async ofMerchant(merchant_id: string, what: keyof typeof ofMerchantADay): Promise<void> {
     await hit(`console ${what} ${merchant_id}`, ofMerchantADay[what], tooManyToday[what]);
   },

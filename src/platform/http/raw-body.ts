@@ -102,7 +102,7 @@ function explainEncoding({ headers }: FastifyRequest, raw: Buffer | undefined): 
   return null;
 }
 
-// The caller chose the text: it may be long.
+// The caller chose the text, so it may be long.
 function shown(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }

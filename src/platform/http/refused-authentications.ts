@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The `client_id` that a login states, whether it exists or not. */
+    /** The `client_id` in a login, whether it exists or not. */
     claimedClientId?: string;
   }
 }

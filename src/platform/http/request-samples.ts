@@ -5,7 +5,7 @@ import type { Json } from './openapi.ts';
 // the body in its language's own syntax, one member per line.
 
 export type SampleRequest = {
-  /** Without a query. */
+  /** The address without its query. */
   address: string;
   query: { name: string; value: string }[];
   /** The body of a POST. A request without one is a GET. */

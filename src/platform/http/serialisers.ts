@@ -24,8 +24,8 @@ export const compileWhenUsed: FastifySerializerCompiler<object> = ({ schema }) =
 type Union = { anyOf?: { type?: string; const?: unknown; anyOf?: object[] }[] };
 
 /**
- * Says "nullable" where a schema has a union of something with null. For a union the compiler would
- * make a validator, and each answer would ask it of each such member which of the two it has.
+ * Replaces a union of something with null by "nullable". For a union the compiler would generate a
+ * validator, which each answer would call for each such member.
  */
 function withNullables<Part>(part: Part): Part {
   if (Array.isArray(part)) return part.map(withNullables) as Part;

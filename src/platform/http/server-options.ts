@@ -9,7 +9,9 @@ import { trustedProxies } from './trusted-proxies.ts';
 /** The certificate and the key that the service itself listens with, as PEM. */
 export type TlsSettings = { cert: string; key: string };
 
-/** TLS is for ways that leave the machine: a console at `http://localhost` keeps its address. */
+/**
+ * TLS is for connections that leave the machine. A console at `http://localhost` keeps its address.
+ */
 export const tlsAt = (tls: TlsSettings | null, host: string) => (isLoopback(host) ? null : tls);
 
 type ServerDeps = {

@@ -1,7 +1,7 @@
 /**
- * Given a number, Fastify trusts no proxy, so this turns the number into a function. `true` means
- * one proxy here. To Fastify it means every entry of X-Forwarded-For, even those that the client
- * wrote.
+ * Fastify trusts no proxy if it is given a number, so this turns the number into a function. `true`
+ * means one proxy here. To Fastify it means every entry of X-Forwarded-For, even those that the
+ * client wrote.
  */
 export function trustedProxies(trustProxy: boolean | number | string[]): unknown {
   if (typeof trustProxy !== 'number' && trustProxy !== true) return trustProxy;

@@ -5,7 +5,7 @@ import { Settings } from 'typebox/system';
 import { ApiError } from './errors.ts';
 import { unfaithfulText } from './json.ts';
 
-// The schemas' formats decide what is accepted; nothing checks e-mail addresses or URLs again.
+// The schemas' formats decide what is accepted; e-mail addresses and URLs are not checked again.
 Format.Set('email', isEmailAddress);
 Format.Set('uri', isHttpUrl);
 
@@ -17,7 +17,8 @@ export type FieldError = { path: string; problem: string };
 
 /** At most this many bad fields are listed. */
 const errorsMax = 50;
-// A field that breaks several keywords is listed once, so collect more. The default limit is 8.
+// A field that breaks several keywords is listed once, so more errors are collected than listed.
+// The default limit is 8.
 Settings.Set({ maxErrors: 4 * errorsMax });
 
 /** Compiles a schema into a function that lists the bad fields of a value, each once. */

@@ -9,8 +9,8 @@ export type Clock = {
   /** Resolves after the given time, or as soon as the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   /**
-   * Acts after the given time unless it is cancelled. Cheaper than `sleep` with a signal. It watches
-   * over other work, so it does not keep a process alive.
+   * Calls `run` after the given time unless it is cancelled. Cheaper than `sleep` with a signal. Used for
+   * time-outs of other work, so it does not keep a process alive.
    */
   after(milliseconds: number, run: () => void): Cancel;
 };

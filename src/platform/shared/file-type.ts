@@ -4,8 +4,8 @@ export const fileTypes = ['application/pdf', 'image/png', 'image/jpeg'] as const
 export type FileTypeName = (typeof fileTypes)[number];
 
 /**
- * How the names of files end. A machine opens a file by its name, so a PDF that is called a program
- * would run.
+ * How the names of files end. A machine opens a file by its name, so a file whose name ends like a
+ * program's would run.
  */
 export const fileEndings: Record<FileTypeName, readonly [string, ...string[]]> = {
   'application/pdf': ['.pdf'],

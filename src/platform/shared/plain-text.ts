@@ -1,4 +1,4 @@
-/** Control characters except the line feed, and characters that reverse the direction of text. */
+/** Control characters except the line feed, and characters that change the direction of text. */
 const unprintable = /[^\P{Cc}\n]|\p{Bidi_Control}/gu;
 
 /**
@@ -6,7 +6,10 @@ const unprintable = /[^\P{Cc}\n]|\p{Bidi_Control}/gu;
  */
 export const printable = (text: string) => text.replace(unprintable, '');
 
-/** The same on one line, for a header, a title or a table. */
+/**
+ * Text that others typed, cleaned like `printable` and on one line, for a header, a title or a
+ * table.
+ */
 export const oneLine = (text: string) => printable(text.replace(/\s+/g, ' ')).trim();
 
 /**

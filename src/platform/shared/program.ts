@@ -48,13 +48,17 @@ async function spawnProgram(program: Program, port: number): Promise<string> {
   const url = await untilListening(child, name, port, (line) =>
     program.deps.log.warn({ program: name, line }, 'a program wrote to standard error'),
   );
-  // From now on it must not keep us alive. Until now it had to, or its error would be lost.
+  // From now on the program must not keep this process alive. Until now it had to, or its error
+  // would be lost.
   child.unref();
   child.channel?.unref();
   return url;
 }
 
-/** A program whose parent was killed ends by itself, but may still hold the port for a moment. */
+/**
+ * Retries while the port is taken: a program whose parent was killed ends by itself, but may hold
+ * the port for a moment.
+ */
 async function spawnAfterOrphan(program: Program): Promise<string> {
   for (let retries = 0; ; retries += 1) {
     try {

@@ -9,8 +9,8 @@ import {
 import type { Random } from './random.ts';
 
 /**
- * Both encrypt and authenticate, with a key of 256 bits, a nonce of 12 bytes and a tag of 16. If one
- * of them breaks, an operator changes to the other one.
+ * Both ciphers encrypt and authenticate, with a key of 256 bits, a nonce of 12 bytes and a tag of
+ * 16. If one of them is broken, an operator changes to the other.
  */
 export const sealingCiphers = ['aes-256-gcm', 'chacha20-poly1305'] as const;
 export type SealingCipher = (typeof sealingCiphers)[number];
@@ -18,8 +18,8 @@ export type SealingCipher = (typeof sealingCiphers)[number];
 /**
  * Seals everything that the master key protects: signing keys at rest, and the payment tokens.
  *
- * While the operator changes the master key or the cipher, the previous one can still open. Only the
- * current one seals.
+ * While the operator changes the master key or the cipher, the previous one still opens values.
+ * Only the current one seals.
  */
 export type Sealing = {
   /**
@@ -38,7 +38,7 @@ export type Sealing = {
   idsOf(token: string): Buffer | null;
 };
 
-/** A sealed value begins with the fingerprint, which so names its master key and its cipher. */
+/** A sealed value begins with the fingerprint, which identifies its master key and its cipher. */
 type SealingKey = { fingerprint: Buffer; cipher: SealingCipher; key: Buffer };
 
 type MasterKey = {
@@ -98,7 +98,7 @@ export function createSealing(
     },
     idsOf(token) {
       const bytes = Buffer.from(token, 'base64url');
-      // Accept one spelling only. Base64url decoding would accept others.
+      // Only one spelling is accepted. Base64url decoding would accept others.
       if (bytes.length <= macLength || bytes.toString('base64url') !== token) return null;
       const mac = bytes.subarray(0, macLength);
       for (const key of keys) {
@@ -111,7 +111,7 @@ export function createSealing(
   };
 }
 
-/** Node's types demand of ChaCha20 an option that only CCM needs. */
+/** Node's types require an option for ChaCha20 that only CCM needs. */
 const typed = (cipher: SealingCipher) => cipher as 'aes-256-gcm';
 
 function tokenMac(key: MasterKey, ids: Buffer): Buffer {
@@ -122,7 +122,8 @@ function derive(masterKey: Buffer): MasterKey {
   const subkey = (purpose: string) =>
     Buffer.from(hkdfSync('sha256', masterKey, '', `tranche ${purpose}`, 32));
   const sealingKeyFor = (cipher: SealingCipher): SealingKey => {
-    // The first cipher had no name.
+    // The name of the first cipher is empty, because values sealed before there were two do not
+    // have one.
     const name = cipher === 'aes-256-gcm' ? '' : ` ${cipher}`;
     const digest = createHash('sha256')
       .update(subkey(`fingerprint${name}`))

@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). Never for secrets. */
+/** Numbers from 0 up to 1, the same for the same seed (mulberry32). Not for secrets. */
 export function seededNumbers(seed: number): () => number {
   let state = seed;
   return () => {

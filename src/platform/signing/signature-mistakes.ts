@@ -116,8 +116,8 @@ const noKeyUsed =
 const respacedBytesMax = 32 * 1024;
 
 /**
- * The ways in which the signature may have been made, the likely ones first. Each guess costs its
- * caller one digest of the body, so the caller decides when to stop.
+ * Guesses how the signature was made, the likely ways first. Each guess costs its caller one digest
+ * of the body, so the caller decides when to stop.
  */
 export function* guesses(request: {
   rawBody: Uint8Array;

@@ -17,7 +17,7 @@ const pauseMilliseconds = 1_000;
 
 const batchSize = 500;
 
-/** While the collector is away, spans beyond this number are dropped. */
+/** While the collector does not answer, spans beyond this number are dropped. */
 const queuedMax = 10_000;
 
 const timeoutMilliseconds = 10_000;

@@ -32,8 +32,8 @@ export type Span = {
 type Trace = {
   id: string;
   /**
-   * Whether spans are exported, if the trace came from a caller. Null if it began here: then its id
-   * decides.
+   * Whether spans are exported, if the trace came from a caller. Null if it began here, where its
+   * id decides.
    */
   isSampled: boolean | null;
   /** The wall clock minus the stopwatch, so that all spans share one time line. */
@@ -116,14 +116,14 @@ function beginSpan(
   };
 }
 
-/** A span without a parent in this process ends the trace here. */
+/** A span without a parent in this process is the last of its trace here. */
 export function endSpan(span: Span): void {
   const { trace } = span;
   const { tracer } = trace;
   span.endedAt = trace.offset + tracer.clock.monotonic();
   if (trace.ended !== null && trace.ended.length < spansMax) trace.ended.push(span);
   if (typeof span.parent === 'object' && span.parent !== null) {
-    // This span belongs to work that went on after the answer.
+    // This span belongs to work that went on after the answer was sent.
     if (trace.ended === null && isSampled(trace)) tracer.export([span]);
     return;
   }
@@ -167,7 +167,7 @@ export function outsideSpans<T>(work: () => T): T {
   return current.getStore() ? current.run(undefined, work) : work();
 }
 
-/** The checkout's trace. */
+/** The id of the checkout's trace. */
 export const traceIdOf = (checkout_id: string) => checkout_id.replaceAll('-', '').toLowerCase();
 
 /** The span of the request that created the checkout. The second half of a UUID is never zero. */
@@ -216,7 +216,7 @@ function isSampled({ id, isSampled, tracer }: Trace): boolean {
   return isSampled ?? Number.parseInt(id.slice(-8), 16) / 2 ** 32 < tracer.ratio;
 }
 
-/** For log lines. */
+/** The id of the current trace, for log lines. */
 export function currentTraceId(): { trace_id: string } | Record<string, never> {
   const span = current.getStore();
   return span ? { trace_id: span.trace.id } : {};
@@ -230,7 +230,7 @@ export function traceHeaders(): { traceparent: string } | Record<string, never> 
   return { traceparent: `00-${span.trace.id}-${span.id}-${flags}` };
 }
 
-/** Returns null for a header that is missing or invalid: then the trace begins here. */
+/** Returns null for a header that is missing or invalid, so that the trace begins here. */
 export function parseTraceparent(
   header: string | undefined,
 ): { traceId: string; spanId: string } | null {

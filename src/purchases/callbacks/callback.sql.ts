@@ -8,7 +8,7 @@ import type { Callback, CallbackAttempt, NewCallback } from './callback.ts';
 type Key = { merchant_id: string; id: string };
 type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-export const newCallback = statement((db, callback: NewCallback) =>
+export const insertCallback = statement((db, callback: NewCallback) =>
   db.insertInto('callbacks').values(callback).returning(['host', 'listed_id']),
 );
 
@@ -41,7 +41,7 @@ export async function findCheckoutCallback(
   return row ?? null;
 }
 
-/** The newest events about a checkout, up to a limit, the oldest of them first. */
+/** The newest events about a checkout, up to a limit, in ascending order. */
 export async function listCheckoutEvents(
   db: Handle,
   key: CheckoutKey,

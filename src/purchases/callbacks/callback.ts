@@ -11,7 +11,6 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 export const callbackStatuses = ['pending', 'delivered', 'exhausted'] as const;
 export type CallbackStatus = (typeof callbackStatuses)[number];
 
-/** The name of the event for each kind. */
 export const eventNames = {
   refunds: 'refund.updated',
   disputes: 'dispute.updated',
@@ -48,13 +47,13 @@ export type Callback = {
   event: EventName | null;
   /** The refund, dispute or payout that changed. */
   subject_id: string | null;
-  /** How many of its changes the integration has been told of, including this one. */
+  /** The number of this change among those that the integration was informed of. */
   sequence: number | null;
   /** The checkout, or for an event its own id. */
   listed_id: string;
 };
 
-/** A callback before the database has derived the rest from it. */
+/** A callback without the columns that the database derives. */
 export type NewCallback = Omit<Callback, 'host' | 'listed_id'>;
 
 export const callbackTriggers = ['first', 'retry', 'operator'] as const;
@@ -80,7 +79,7 @@ export type CallbackAttempt = {
   address: string | null;
   tls_version: string | null;
   response_status: number | null;
-  /** The first headers and the beginning of the body (limits.ts). */
+  /** The first headers and the beginning of the body; limits.ts has their sizes. */
   response_headers: Record<string, string | string[]> | null;
   response_body: Buffer | null;
   /**
@@ -102,8 +101,8 @@ export function callbackPayload(checkout: Checkout): Buffer {
 
 /**
  * The bytes of an event: its name and id, the number of the change, and the object as the API
- * presents it. A receiver drops an event whose id it has seen, or whose number is lower than one
- * that it has seen.
+ * presents it. Receivers drop an event whose id it has seen, or whose number is lower than one that
+ * it has seen.
  */
 export function eventPayload(
   { event, id, sequence, created_at, merchant_id }: NewCallback,

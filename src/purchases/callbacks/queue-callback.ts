@@ -5,7 +5,7 @@ import type { Random } from '#platform/shared/random.ts';
 import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.ts';
 import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { newCallback } from './callback.sql.ts';
+import { insertCallback } from './callback.sql.ts';
 import { type Callback, callbackPayload, type NewCallback, undelivered } from './callback.ts';
 
 /**
@@ -39,5 +39,5 @@ export function queueCallback(
     lease: claim?.lease ?? null,
     leased_until: claim?.leased_until ?? null,
   };
-  return { row, write: newCallback(row) };
+  return { row, write: insertCallback(row) };
 }

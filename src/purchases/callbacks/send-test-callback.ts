@@ -17,9 +17,9 @@ const shownBytesMax = 1_024;
 
 /**
  * Sends one test callback to an address, signed as a real one with the integration's key, and
- * returns the answer. It is not stored as a callback, is not repeated and counts in no statistics.
- * No receiver can take it for money: it reports a cancelled order, whose reference no order has, and
- * the sender cannot choose any of it (decision 0033).
+ * returns the answer. It is not stored as a callback, is not repeated and does not count in
+ * statistics. No receiver can mistake it for a payment: it reports a cancelled order, whose
+ * reference no order has, and the sender cannot choose any of it (decision 0033).
  */
 export async function sendTestCallback(
   deps: TestCallbackDeps,
@@ -32,7 +32,8 @@ export async function sendTestCallback(
   const id = deps.random.uuid();
   const now = deps.clock.now();
   const payload = testPayload(id);
-  // The audit has a row before anything is sent, and not the query, which may hold a secret.
+  // The audit row is written before anything is sent. It leaves out the query, which may contain a
+  // secret.
   const key = await operate(deps, operator, 'integrations test-callback', async (db) => {
     const { id: integration_id, merchant_id } = await lockLiveIntegration(db, wanted.id);
     const of = { integration_ids: [integration_id], merchant_ids: [], now: timestamp(now) };

@@ -8,7 +8,7 @@ import {
   listTarget,
   type MerchantApiDeps,
 } from '#merchants/integrations/merchant-api.ts';
-import { findInPath, pathOwner, readList } from '#merchants/integrations/merchant-reads.ts';
+import { findInPath, pathOwner, readMerchantList } from '#merchants/integrations/merchant-reads.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { notFound } from '#platform/http/errors.ts';
 import { Links } from '#platform/http/pagination.ts';
@@ -70,7 +70,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
       config: { endpoint: 'GET /api/checkouts', target: listTarget },
     },
     async (request) => {
-      const { rows, links } = await readList(deps, request, 'checkouts', '/api/checkouts');
+      const { rows, links } = await readMerchantList(deps, request, 'checkouts', '/api/checkouts');
       return { data: rows.map(checkoutResource), links };
     },
   );

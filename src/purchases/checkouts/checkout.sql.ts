@@ -11,7 +11,7 @@ import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkou
 
 type Key = { merchant_id: string; id: string };
 
-/** The columns that a new checkout brings with it. */
+/** The columns that the row of a new checkout has before it is inserted. */
 const newColumns = {
   merchant_id: 'uuid',
   id: 'uuid',
@@ -32,7 +32,7 @@ const newColumns = {
 } as const;
 const newNames = Object.keys(newColumns) as (keyof typeof newColumns)[];
 
-/** A checkout without its number and times, which it gets with its place in the merchant's list. */
+/** A checkout without its number and times, which the insert assigns. */
 export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
 
 const created = rowGroup({ ...newColumns, behind: 'int' });
@@ -62,7 +62,6 @@ export function insertCheckouts(
   });
 }
 
-/** Which of these checkouts exist. */
 export async function listExisting(
   db: Handle,
   checkouts: { merchant_id: string; id: string }[],
@@ -174,7 +173,7 @@ type End = Pick<Checkout, 'number_of_payments' | 'completed_at'> & {
 };
 
 /** Moves a checkout from `received` to its outcome. Returns no row if another actor won. */
-export const newEnd = statement((db, end: Key & End) =>
+export const updateEnded = statement((db, end: Key & End) =>
   db
     .updateTable('checkouts')
     .set({
@@ -188,7 +187,7 @@ export const newEnd = statement((db, end: Key & End) =>
     .returning('id'),
 );
 
-export const newMove = statement((db, move: Insertable<Tables['checkout_moves']>) =>
+export const insertMove = statement((db, move: Insertable<Tables['checkout_moves']>) =>
   db.insertInto('checkout_moves').values(move),
 );
 
@@ -215,7 +214,7 @@ export async function moveGateway(db: Handle, checkout: Key, gateway: GatewayNam
     .execute();
 }
 
-/** The only move that a checkout makes; null before it has ended. */
+/** The move that ended a checkout. Null while it has not ended. */
 export async function findMove(
   db: Handle,
   merchant_id: string,

@@ -107,7 +107,6 @@ export async function commitCheckoutIn(
   ]);
 }
 
-/** Keeps only the members that the contract knows. */
 export function pickCustomer(customer: Customer): Customer {
   const { email, first_name, last_name, phone_number, billing_address } = customer;
   return {
@@ -144,7 +143,10 @@ export function checkoutCommits(deps: {
   );
 }
 
-/** A batch in its transaction. Each step decides some checkouts; the last one creates the rest. */
+/**
+ * A batch in its transaction. Each step decides the outcome of some checkouts, and the last one
+ * creates the rest.
+ */
 type Batch = {
   tx: Transaction;
   /** The real time. */
@@ -207,7 +209,7 @@ async function takeKeys(batch: Batch): Promise<void> {
   const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
   for (const one of open) {
     if (!one.keyed) continue;
-    // If two requests in one batch share a key, the earlier one wins.
+    // If two requests in one batch share a key, the first one wins.
     if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
     else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
   }

@@ -2,12 +2,12 @@ import type { Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queueCallback } from '#purchases/callbacks/queue-callback.ts';
-import { newEnd, newMove } from './checkout.sql.ts';
+import { insertMove, updateEnded } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
-// Each of these ends a checkout: it returns the writes, which the caller sends in its transaction. The
-// caller holds the lock of the checkout and has seen that it is `received`. If it is not, the writes
-// fail.
+// Functions that end a checkout. Each returns the writes, which the caller sends in its
+// transaction. The caller holds the lock of the checkout and has seen that it is `received`. If it
+// is not, the writes fail.
 
 export const completeCheckout = (
   deps: { random: Random },
@@ -52,8 +52,8 @@ function endWithCallback(
 function end(ended: Checkout & { status: Exclude<Checkout['status'], 'received'> }, at: Timestamp) {
   const { merchant_id, id, status, number_of_payments, completed_at } = ended;
   return {
-    checkout: newEnd({ merchant_id, id, status, number_of_payments, completed_at }),
-    move: newMove({
+    checkout: updateEnded({ merchant_id, id, status, number_of_payments, completed_at }),
+    move: insertMove({
       ...{ merchant_id, checkout_id: id, at },
       from_status: 'received',
       to_status: status,

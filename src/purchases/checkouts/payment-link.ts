@@ -10,7 +10,7 @@ const bodyBytesMax = 16 * 1024;
 
 /**
  * The first steps of all routes below `/pay/:token`: open the token, then count the request, before
- * the body is parsed and before the database is asked (decision 0007).
+ * the body is parsed and before the database is read (decision 0007).
  */
 export function usePaymentLinks(
   app: FastifyInstance,

@@ -70,7 +70,7 @@ export function isOwnMerchant(
   return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
-/** The rules that no schema can express. A malformed field already has its error. */
+/** Checks the rules that no schema can express. A malformed field already has its error. */
 export function explainRules(
   merchant: MerchantRow,
   allowed: Destinations,

@@ -39,7 +39,7 @@ export async function answerShopper(
     throw new OperatorError(`An answer has 1 to ${answerCharactersMax} characters.`);
   }
   if (!deps.sendsMessages) {
-    throw new OperatorError('This service sends no mail, so the shopper cannot be answered.');
+    throw new OperatorError('This service sends no e-mail, so the shopper cannot be answered.');
   }
   await operate(deps, operator, 'conversations answer', async (db) => {
     const conversation = await lockConversation(db, key);
@@ -55,14 +55,16 @@ export async function answerShopper(
       throw new OperatorError('There are newer texts here. Read them, then answer.');
     }
     if (entries.length >= entriesMax) {
-      throw new OperatorError('This conversation is full. Write to the shopper by mail.');
+      throw new OperatorError('This conversation is full. Write to the shopper by e-mail.');
     }
     const at = timestamp(merchant.now());
     const author = { author: 'person', person_id: personOf(deps), name: operator } as const;
-    // Otherwise the id could be that of a text in another conversation, which would be mailed to
-    // this shopper.
+    // Otherwise the id could be that of a text in another conversation, and that text would be
+    // mailed to this shopper.
     if (!(await insertEntry(db, { ...key, id: answer.request_id, ...author, text, at }))) {
-      throw new OperatorError('An answer with this request_id was written elsewhere. Use another.');
+      throw new OperatorError(
+        'An answer with this request_id was written elsewhere. Use another request_id.',
+      );
     }
     const status = answer.solves ? 'solved' : 'answered';
     await moveConversation(db, key, { status, moved_at: at });

@@ -52,7 +52,7 @@ export async function insertEntry(db: Handle, entry: ConversationEntry): Promise
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** The newest entries, the oldest of them first. */
+/** The newest entries, in ascending order. */
 export async function listEntries(
   db: Handle,
   { merchant_id, checkout_id }: Key,
@@ -70,7 +70,6 @@ export async function listEntries(
   return rows.reverse();
 }
 
-/** The last entries of several conversations, by checkout. */
 export async function listLastEntries(
   db: Handle,
   keys: Key[],

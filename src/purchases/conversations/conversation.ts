@@ -2,9 +2,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { printable } from '#platform/shared/plain-text.ts';
 
 /**
- * A shopper's questions about a plan and the answers of people: one conversation for each plan. It is
- * `open` while the shopper wrote last, `answered` after an answer, and `solved` when a person says
- * so. A new question opens it again.
+ * A shopper's questions about a plan and the answers of people: one conversation for each plan. It
+ * is `open` while the shopper wrote last, `answered` after an answer, and `solved` when a person
+ * marks it as solved. A new question opens it again.
  */
 export const conversationStatuses = ['open', 'answered', 'solved'] as const;
 export type ConversationStatus = (typeof conversationStatuses)[number];

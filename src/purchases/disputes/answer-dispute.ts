@@ -49,7 +49,7 @@ export async function mustFindDispute(
   return { dispute, merchant };
 }
 
-/** The same with the merchant's time, which is used to answer the dispute. */
+/** A dispute and its merchant's time, which is used to answer the dispute. */
 export async function mustFindToAnswer(
   deps: DisputeDeps,
   text: string,
@@ -93,7 +93,6 @@ async function packOf(db: Handle, dispute: Dispute, merchant: MerchantRow): Prom
   return { evidence, files, hash, is_staged: true, is_outdated };
 }
 
-/** The evidence, made from the facts that we hold now. */
 async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, all: DisputeFile[]) {
   const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
   const files = all.filter(({ removed_at }) => removed_at === null);
@@ -126,7 +125,7 @@ export async function stageEvidence(
   const gateway = deps.gateways.of(dispute.gateway);
   const time = merchant.forGateway();
   const refs = await uploadFiles(deps, merchant, dispute, files);
-  // Without staging there the evidence waits in our rows alone.
+  // If the gateway cannot stage evidence, it is stored only in our rows.
   const key = `dispute:${dispute_ref}:stage:${deps.random.uuid()}`;
   const state = gateway.capabilities.stagesEvidence
     ? await gateway.stageEvidence({ key, merchant: time, dispute_ref, evidence, files: refs })
@@ -152,7 +151,7 @@ async function uploadFiles(
     const content = await findFileContent(db, dispute, id);
     if (content === null) throw changedMeanwhile(dispute);
     const { file_ref } = await deps.gateways.of(dispute.gateway).uploadEvidence({
-      // Two uploads of one file do no harm. With its own key the file is stored once.
+      // Uploading a file twice does no harm. Its own key makes the gateway store it once.
       key: `dispute:${dispute.dispute_ref}:file:${id}`,
       merchant: merchant.forGateway(),
       ...{ name, media_type, content },
@@ -261,7 +260,7 @@ const beingSubmitted = ({ id }: Dispute) =>
     `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
   );
 
-/** After a loss an operator lets the plan go on: the rest of it stays due. */
+/** Resumes the plan after a loss, for an operator: the rest of it stays due. */
 export async function resumePlan(
   deps: OperatorDeps,
   operator: string,

@@ -71,8 +71,8 @@ export async function readAgain(
 }
 
 /**
- * Looks for disputes that are new at the gateways. A gateway that does not answer does not delay the
- * others. Returns 0, so that the next look waits for the next poll.
+ * Looks for disputes that are new at the gateways. A gateway that does not answer does not delay
+ * the others. Returns 0, so that the worker waits until the next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
   let failure: unknown = null;
@@ -124,7 +124,8 @@ async function isSettled(
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    // This must be read first: a request that ends in between has left its record by then.
+    // This is read first. Otherwise a request could end between the two reads, and neither would
+    // show it.
     const isInFlight = await hasOpenCollections(db, opened_at);
     const recorded = await recordNew(deps, gateway, state, isInFlight);
     if (recorded) await alertUnknown(deps, recorded, state);
@@ -161,7 +162,7 @@ const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
 
 /**
  * Records a dispute that we did not know. If its payment is unknown, raises one alert. If a request
- * in flight may have made the payment, it raises it only after a day.
+ * in flight may have made the payment, it waits a day before the alert.
  */
 async function recordNew(
   deps: DisputeDeps,

@@ -88,7 +88,6 @@ export async function deleteRemovedFiles(
   await query.execute();
 }
 
-/** Records the gateway's reference for a file. */
 export async function updateFileRef(
   db: Handle,
   { merchant_id }: Key,

@@ -25,7 +25,7 @@ export const DisputeResource = Type.Object(
       closed_at: Type.Optional(time('When it ended. Only once it has.')),
     }),
   },
-  { title: 'Dispute', description: 'A payment that the cardholder takes back through the bank.' },
+  { title: 'Dispute', description: 'A payment that the cardholder reverses through the bank.' },
 );
 
 export function disputeResource(dispute: Dispute): Type.Static<typeof DisputeResource> {

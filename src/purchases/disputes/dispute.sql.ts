@@ -72,7 +72,7 @@ export async function moveReached(
     .execute();
 }
 
-/** Those of these disputes that are known, at one gateway or at any. */
+/** The disputes among these that are known, at one gateway or at any. */
 export async function listKnownRefs(
   db: Handle,
   gateway: GatewayName | null,

@@ -5,10 +5,10 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Supplied } from './supplied.ts';
 
 /**
- * A payment that the cardholder takes back through the bank. An `inquiry` only asks. A dispute that
- * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`. Then
- * the bank has it `under_review` and decides: `won` returns the money, `lost` does not. `closed`
- * means that it ended without a decision.
+ * A payment that the cardholder reverses through the bank. An `inquiry` is only a question.
+ * A dispute that `needs_response` has withdrawn the money, and evidence can be submitted once, until
+ * `due_by`. Then it is `under_review` until the bank decides: `won` returns the money, `lost` does
+ * not. `closed` means that it ended without a decision.
  *
  * While it is open, nothing of the plan is collected or refunded. Winning it resumes the plan. After
  * a loss an operator decides whether the rest of the plan stays due.

@@ -26,23 +26,21 @@ export type Facts = {
   };
   line_items: { name: string; amount: number; quantity: number }[] | null;
   number_of_payments: number;
-  /** The card of the first payment. */
   card: FactCard | null;
   consent: AgreedConsent | null;
   /** How the bank authenticated the first payment (3-D Secure). */
   authentication: Authentication | null;
-  /** The disputed payment. */
   disputed: {
     /**
-     * `capture`: the first payment. `charge`: without the cardholder. `shopper`: by the cardholder
-     * in person.
+     * `capture` is the first payment, `charge` one without the cardholder, and `shopper` one by the
+     * cardholder in person.
      */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
     /** Set for a payment that the shopper made in person. */
     card: FactCard | null;
     authentication: Authentication | null;
-    /** The card network's ids of it. */
+    /** The card network's ids of the payment. */
     scheme: SchemeData | null;
   } | null;
   /**
@@ -50,7 +48,9 @@ export type Facts = {
    * stored it.
    */
   setup: {
-    /** `new_card`: the bank verified it. `plan_payment`: the cardholder paid with it. */
+    /**
+     * `new_card` means that the bank verified it, `plan_payment` that the cardholder paid with it.
+     */
     purpose: 'plan_payment' | 'new_card';
     at: Timestamp;
     card: FactCard;

@@ -17,7 +17,7 @@ import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 import type { DisputeFile } from './supplied.ts';
 
-/** Gateways accept 20,000 characters of free text. The merchant's own words get a share of it. */
+/** Gateways accept 20,000 characters of free text. The merchant's statement has up to 4,000. */
 const historyCharactersMax = 15_000;
 
 /** The evidence pack as the gateway accepts it: structured fields, and the history as text. */
@@ -78,7 +78,7 @@ type Writer = (at: Timestamp) => string;
 const zoned = (at: Timestamp, { territory }: Place) =>
   Temporal.Instant.from(at).toZonedDateTimeISO(territory.time_zone);
 
-/** A bank's clerk reads `15 December 2026`, in the merchant's zone. */
+/** The date as a bank's clerk reads it, in the merchant's zone: `15 December 2026`. */
 const dayOf = (at: Timestamp, place: Place) =>
   writeDate(zoned(at, place).toPlainDate().toString(), 'en');
 
@@ -88,7 +88,7 @@ const timeOf = (at: Timestamp, place: Place) =>
 
 const sayCard = ({ brand, last4 }: FactCard) => `${brandName(brand) || 'card'} ending ${last4}`;
 
-/** The disputed payment: how it was made, its authentication, and the card network's ids of it. */
+/** The disputed payment: how it was made, its authentication, and the card network's ids. */
 function sayDisputed(dispute: Dispute, facts: Facts, time: Writer): string[] {
   return [...sayMade(dispute, facts, time), ...sayScheme(facts.disputed?.scheme ?? null)];
 }
@@ -116,7 +116,7 @@ function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] 
     const how = !setup
       ? `by the first payment on ${time(facts.completed_at)}`
       : setup.purpose === 'new_card'
-        ? `by a verification of the bank on ${time(setup.at)}, with the cardholder present`
+        ? `when the bank verified it on ${time(setup.at)}, with the cardholder present`
         : `by a payment on ${time(setup.at)}, with the cardholder present`;
     return [
       `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, as agreed below, without the cardholder.`,
@@ -253,7 +253,7 @@ export const fileKindNames: Record<EvidenceFileKind, string> = {
   other: 'Another document',
 };
 
-/** The pack as a page that prints well. */
+/** The pack as a page to print. */
 export function writeEvidenceHtml(
   dispute: Dispute,
   { evidence, files }: { evidence: Evidence; files: DisputeFile[] },

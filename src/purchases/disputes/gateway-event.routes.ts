@@ -44,8 +44,8 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not match the body.');
     }
-    // `recordLost` must record payments first, because a dispute pauses its plan. The gateway will
-    // send the event again.
+    // After a restore, `recordLost` must record payments before disputes, because a dispute pauses
+    // its plan. The gateway will send the event again.
     if (await isMoneyStopped(deps.money, gateway)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }
@@ -58,7 +58,10 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
   };
 }
 
-/** This process remembers this many of the newest events. Another process reads them again. */
+/**
+ * This process remembers this many of the newest events. Another process handles a repeated one
+ * again.
+ */
 const seenMax = 1_000;
 
 function remember(seen: Set<string>, event_id: string): void {

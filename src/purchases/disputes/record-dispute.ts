@@ -209,7 +209,7 @@ async function mailOpened(
   });
 }
 
-/** No answer to the bank is known or in flight. Evidence that is staged stays staged. */
+/** No answer to the bank is known or in flight. Staged evidence is kept. */
 const unanswered = {
   submitting_at: null,
   submitting_until: null,
@@ -296,7 +296,7 @@ async function postMoney(
 }
 
 /**
- * The gateway's fee is in a currency that the books of the payment cannot hold. Raises one alert.
+ * Raises one alert if the gateway's fee is in a currency that the books of the payment cannot hold.
  */
 async function alertCurrency(
   deps: DisputeDeps,
@@ -349,7 +349,7 @@ async function alert(
     // A lost dispute needs a decision about its plan.
     const isLost = after.status === 'lost';
     const rest = isLost
-      ? 'The plan stays paused until a person decides what becomes of it.'
+      ? 'The plan stays paused until a person decides about the rest of it.'
       : 'The plan goes on.';
     await raise('dispute_closed', `${about} is ${after.status}. ${rest}`, !isLost);
   }

@@ -80,7 +80,7 @@ export type DisputeFile = {
 export const filesBytesMax = 4_500_000;
 export const fileNameMax = 100;
 
-/** Checks a file by its content, and its name by that. Returns its type, or what is wrong with it. */
+/** Checks a file by its content, and its name by its type. Returns the type, or what is wrong. */
 export function checkFile(
   name: string,
   content: Buffer,

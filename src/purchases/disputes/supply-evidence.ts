@@ -67,7 +67,6 @@ export async function addFile(
   });
 }
 
-/** Removes the file of a kind. */
 export async function removeFile(
   deps: OperatorDeps,
   operator: string,

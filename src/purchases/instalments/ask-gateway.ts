@@ -22,12 +22,14 @@ export type AskedCollection = {
   number_of_payments: number;
 };
 
-/** The outcome of a request for a payment. */
 export type Answer =
   | { outcome: 'collected'; payment_ref: string; scheme?: SchemeData | null }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | { outcome: 'lapsed' }
-  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
+  /**
+   * The request never arrived and its key is too old to be sent again. A request with a new key may
+   * be sent.
+   */
   | { outcome: 'lost' };
 
 /**
@@ -100,8 +102,8 @@ function mayBeCharged(
 }
 
 /**
- * The gateway's charge for the payment, whichever request made it. If it knows no charge, returns
- * the decline of this request: a restored database has lost that row and uses its number and id
+ * The gateway's charge for the payment, whichever request made it. If there is none, returns the
+ * decline of this request: a restored database may have lost that row, and uses its number and id
  * again.
  */
 async function findCharge(
@@ -121,7 +123,8 @@ async function findCharge(
     assertAmount(state.amount, amount);
     return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
   }
-  // The collector leaves a payment alone while a known attempt of the shopper is in flight.
+  // The collector does not touch a payment while a known attempt of the shopper is in flight, so
+  // these attempts are unknown.
   await voidUnconfirmed(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);

@@ -2,7 +2,7 @@ import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { insertBlock, moveUnblocked } from './gateway-block.sql.ts';
-import { type CheckoutKey, newPaused } from './instalment.sql.ts';
+import { type CheckoutKey, updatePaused } from './instalment.sql.ts';
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
@@ -17,7 +17,7 @@ export async function blockCheckout(
   await insertBlock(db, { ...key, ...block });
   // This includes a payment with an open request: the gateway may have carried it out differently.
   const { merchant_id, checkout_id } = key;
-  await send(db, newPaused({ merchant_id, checkout_id }));
+  await send(db, updatePaused({ merchant_id, checkout_id }));
 }
 
 /** Returns how many blocks there were. */

@@ -144,7 +144,7 @@ async function openCollections(
       const until =
         card && instalment.status !== 'authorised' && waitsUntil(known.declines, card, now);
       if (until) {
-        // The bank declined nothing now, so this is no attempt and counts for none.
+        // The bank was not asked, so this does not count as an attempt.
         waiting.push({ ...instalment, due_at: timestamp(until) });
         return [];
       }
@@ -165,7 +165,7 @@ async function openCollections(
   });
 }
 
-/** The decline of a card that may not be charged now. The bank is not asked. */
+/** The decline that is recorded for a card that may not be charged now. The bank is not asked. */
 function answerUnasked(
   declines: CardDecline[],
   { instalment, collection: { kind }, card }: AskedCollection,
@@ -255,6 +255,6 @@ async function releaseForRetry(
     });
   } catch (failure) {
     // If the release fails too, the lease runs out.
-    deps.log.error({ ...about, err: failure }, 'a payment was not released');
+    deps.log.error({ ...about, err: failure }, 'the lease of a payment could not be released');
   }
 }

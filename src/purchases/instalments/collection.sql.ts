@@ -5,7 +5,12 @@ import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { type CheckoutKey, isAny, type StoredCard, selectStoredCards } from './instalment.sql.ts';
+import {
+  type CheckoutKey,
+  isOneOfIds,
+  type StoredCard,
+  selectStoredCards,
+} from './instalment.sql.ts';
 import type { CardDecline, Collection } from './instalment.ts';
 
 // Statements about the requests to the gateway for payments.
@@ -13,7 +18,7 @@ import type { CardDecline, Collection } from './instalment.ts';
 type Key = { merchant_id: string; checkout_ids: string[] };
 type DeclinesKey = Key & { since: Timestamp; rowsMax: number };
 
-const newCollections = statement((db, collections: Insertable<Tables['collections']>[]) =>
+const insertCollectionRows = statement((db, collections: Insertable<Tables['collections']>[]) =>
   db.insertInto('collections').values(collections),
 );
 
@@ -22,7 +27,7 @@ export async function insertCollections(db: Handle, collections: Collection[]): 
     ...row,
     scheme: scheme && JSON.stringify(scheme),
   }));
-  await send(db, newCollections(rows));
+  await send(db, insertCollectionRows(rows));
 }
 
 /** Records that a request is sent again. */
@@ -57,7 +62,7 @@ const selectLast = (db: Handle, { merchant_id, checkout_ids }: Key) =>
     .selectAll()
     .distinctOn(['checkout_id', 'instalment'])
     .where('merchant_id', '=', merchant_id)
-    .where(isAny('checkout_id', checkout_ids))
+    .where(isOneOfIds('checkout_id', checkout_ids))
     .orderBy('checkout_id')
     .orderBy('instalment')
     .orderBy('number', 'desc');
@@ -83,7 +88,7 @@ const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax 
     .select(['checkout_id', 'instalment', 'card_ref', 'card_key'])
     .select(['decline_reason', 'may_retry', 'created_at', 'wait_hours', 'settled_at'])
     .where('merchant_id', '=', merchant_id)
-    .where(isAny('checkout_id', checkout_ids))
+    .where(isOneOfIds('checkout_id', checkout_ids))
     .where('status', '=', 'declined')
     .where((is) =>
       is.or([
@@ -99,7 +104,7 @@ const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax 
         .select(['card_key', 'decline_reason', 'may_retry', 'created_at'])
         .select([sql<null>`null`.as('wait_hours'), sql<null>`null`.as('settled_at')])
         .where('merchant_id', '=', merchant_id)
-        .where(isAny('checkout_id', checkout_ids))
+        .where(isOneOfIds('checkout_id', checkout_ids))
         .where('purpose', '=', 'new_card')
         .where('status', '=', 'declined')
         .where('may_retry', '=', false),

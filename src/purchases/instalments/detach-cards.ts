@@ -69,7 +69,10 @@ async function detachCard(
       });
     } catch (failure) {
       // If the release fails too, the lease runs out.
-      deps.log.error({ ...about, err: failure }, 'a replaced card was not released');
+      deps.log.error(
+        { ...about, err: failure },
+        'the lease of a replaced card could not be released',
+      );
     }
   }
 }

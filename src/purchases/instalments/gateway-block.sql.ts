@@ -34,7 +34,6 @@ export async function findBlockAlert(
   return row?.alert_id ?? null;
 }
 
-/** The records that block a checkout. */
 export const selectBlocks = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('gateway_blocks')
@@ -43,7 +42,7 @@ export const selectBlocks = (db: Handle, { merchant_id, checkout_id }: CheckoutK
     .where('checkout_id', '=', checkout_id)
     .where('cleared_at', 'is', null);
 
-/** Whether all money of a checkout stays where it is until an operator has looked at it. */
+/** Whether no money of a checkout may move until an operator has looked at it. */
 export async function isBlocked(db: Handle, key: CheckoutKey): Promise<boolean> {
   return (await selectBlocks(db, key).executeTakeFirst()) !== undefined;
 }

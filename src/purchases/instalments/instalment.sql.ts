@@ -9,18 +9,18 @@ import type { Instalment, InstalmentStatus } from './instalment.ts';
 
 export type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-export const newInstalments = statement((db, instalments: Insertable<Tables['instalments']>[]) =>
+export const insertInstalments = statement((db, instalments: Insertable<Tables['instalments']>[]) =>
   db.insertInto('instalments').values(instalments),
 );
 
 type NewCard = Omit<Insertable<Tables['stored_cards']>, 'consent'>;
 
-const newCardRow = statement((db, card: NewCard & { consent: string }) =>
+const insertCardRow = statement((db, card: NewCard & { consent: string }) =>
   db.insertInto('stored_cards').values(card),
 );
 
-export const newStoredCard = ({ consent, ...card }: NewCard & { consent: object }) =>
-  newCardRow({ ...card, consent: JSON.stringify(consent) });
+export const insertStoredCard = ({ consent, ...card }: NewCard & { consent: object }) =>
+  insertCardRow({ ...card, consent: JSON.stringify(consent) });
 
 /** The card that later payments are charged to. */
 export type StoredCard = {
@@ -31,7 +31,7 @@ export type StoredCard = {
 };
 
 /** A condition whose text is the same for any number of ids, so that the server plans it once. */
-export const isAny = (column: string, ids: string[]) =>
+export const isOneOfIds = (column: string, ids: string[]) =>
   sql<boolean>`${sql.ref(column)} = any (${ids}::uuid[])`;
 
 type ListKey = { merchant_id: string; checkout_ids: string[] };
@@ -41,7 +41,7 @@ export const selectStoredCards = (db: Handle, { merchant_id, checkout_ids }: Lis
     .selectFrom('stored_cards')
     .select(['checkout_id', 'customer_ref', 'card_ref', 'card_key'])
     .where('merchant_id', '=', merchant_id)
-    .where(isAny('checkout_id', checkout_ids));
+    .where(isOneOfIds('checkout_id', checkout_ids));
 
 export async function listStoredCards(
   db: Handle,
@@ -103,7 +103,7 @@ const lockClaimed = compileOnce((db, key: ListKey & { lease: string }) =>
     .selectFrom('instalments')
     .selectAll()
     .where('merchant_id', '=', key.merchant_id)
-    .where(isAny('checkout_id', key.checkout_ids))
+    .where(isOneOfIds('checkout_id', key.checkout_ids))
     .where('lease', '=', key.lease)
     .where('paused', '=', false)
     .orderBy('checkout_id')
@@ -157,7 +157,7 @@ const updateSettled = compileOnce(
 
 type Reduced = Pick<Instalment, 'number' | 'status' | 'reduced' | 'due_at'>;
 
-const updateTaken = statement((db, values: CheckoutKey & { payments: string }) =>
+const writeTaken = statement((db, values: CheckoutKey & { payments: string }) =>
   db
     .updateTable('instalments as i')
     .from(
@@ -182,13 +182,13 @@ const updateTaken = statement((db, values: CheckoutKey & { payments: string }) =
  * Pauses payments on behalf of a refund, and reduces some of them. The others are only named by
  * their numbers.
  */
-export const newTaken = (
+export const updateTaken = (
   { merchant_id, checkout_id }: CheckoutKey,
   payments: (Reduced | Pick<Instalment, 'number'>)[],
-) => updateTaken({ merchant_id, checkout_id, payments: JSON.stringify(payments) });
+) => writeTaken({ merchant_id, checkout_id, payments: JSON.stringify(payments) });
 
 /** Pauses collecting from a checkout, and releases its payments. */
-export const newPaused = statement((db, key: CheckoutKey) =>
+export const updatePaused = statement((db, key: CheckoutKey) =>
   db
     .updateTable('instalments')
     .set({ paused: true, ...released })
@@ -198,7 +198,7 @@ export const newPaused = statement((db, key: CheckoutKey) =>
 );
 
 /** Restores a payment on behalf of a refund, or cancels it. */
-export const newAmount = statement(
+export const updateAmount = statement(
   (db, { merchant_id, checkout_id, number, ...to }: CheckoutKey & Reduced) =>
     db
       .updateTable('instalments')
@@ -209,7 +209,7 @@ export const newAmount = statement(
       .returning('number'),
 );
 
-/** Hands payments over to an attempt of the shopper. The collector loses its claim on them. */
+/** Passes payments to an attempt of the shopper. The collector loses its claim on them. */
 export async function moveToShopper(
   db: Handle,
   key: CheckoutKey,
@@ -227,8 +227,8 @@ export async function moveToShopper(
 }
 
 /**
- * The attempt has ended. Its payments return to their earlier state, unless a dispute or a block
- * came in the meantime.
+ * Releases the payments of an attempt that has ended. They return to their earlier state, unless a
+ * dispute or a block pauses them by now.
  */
 export async function moveFromShopper(
   db: Handle,
@@ -276,7 +276,7 @@ export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promi
 
 type Resumed = CheckoutKey & { ended_id: string | null };
 
-const updateResumed = statement((db, key: Resumed) =>
+const writeResumed = statement((db, key: Resumed) =>
   db
     .updateTable('instalments as i')
     .set({ paused: false, ...released })
@@ -297,8 +297,8 @@ const updateResumed = statement((db, key: Resumed) =>
  * Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. The
  * refund that the same statement ends no longer counts.
  */
-export const newResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
-  updateResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
+export const updateResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
+  writeResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
 
 /** overdue → scheduled, claimed by the caller. Returns null if it is not overdue, or is paused. */
 export async function moveRetried(
@@ -320,7 +320,6 @@ export async function moveRetried(
   return row ?? null;
 }
 
-/** Finds the checkouts whose plan has nothing left to collect. */
 export async function listFinishedPlans(
   db: Handle,
   merchant_id: string,
@@ -335,7 +334,7 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
     .selectFrom('instalments')
     .select('checkout_id')
     .where('merchant_id', '=', merchant_id)
-    .where(isAny('checkout_id', checkout_ids))
+    .where(isOneOfIds('checkout_id', checkout_ids))
     .groupBy('checkout_id')
     .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`),
 );

@@ -118,7 +118,7 @@ describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date
     ['the second', 2, '2026-03-01T06:00:00Z', '2026-03-03T06:00:00Z'],
     ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
     ['no fourth retry', 4, '2026-03-07T06:00:00Z', null],
-    // After an outage of a month the retries do not bunch up.
+    // After an outage of a month the retries do not accumulate.
     ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
     ['late, the second', 2, '2026-04-02T06:00:00Z', '2026-04-04T06:00:00Z'],
     ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],

@@ -58,7 +58,8 @@ export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'l
 export type CollectionStatus = (typeof collectionStatuses)[number];
 
 /**
- * The source of the money: the hold, the stored card without the shopper, or the shopper in person.
+ * The source of the money: the hold, the stored card without the shopper, or a payment by the
+ * shopper in person.
  */
 export const collectionKinds = ['capture', 'charge', 'shopper'] as const;
 export type CollectionKind = (typeof collectionKinds)[number];
@@ -86,7 +87,7 @@ export type Collection = {
   network_decline_code: string | null;
   /** How many hours the card network asked to wait after a decline; null if it did not ask. */
   wait_hours: number | null;
-  /** The card network's ids of a charge; null for the others, whose attempt has them. */
+  /** The card network's ids of a charge. Null for the other kinds, whose attempt has them. */
   scheme: SchemeData | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
@@ -133,7 +134,6 @@ export const declinesPerDayMax = 4;
  */
 const curableDeclines: ReadonlySet<string> = new Set(['expired_card', 'authentication_required']);
 
-/** A decline of a payment. */
 export type CardDecline = Pick<
   Collection,
   | 'checkout_id'
@@ -173,8 +173,8 @@ export const findForbiddingForGood = (declines: CardDecline[], card: Card): Card
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge of the card, or was one decline too many for a payment within
- * a day, whichever card it was. The card schemes fine those who retry anyway (decision 0027).
+ * either forbids every further charge of the card, or was the last one allowed for a payment within
+ * a day, with whichever card. The card schemes fine those who retry anyway (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],
@@ -249,7 +249,7 @@ export const retryDays = [1, 3, 7];
 /**
  * When a payment is retried after this many declines, or null after the last retry. If that day has
  * passed, the retry keeps the planned number of days between the two attempts, counted from now, so
- * that retries do not bunch up after an outage of ours or a lapsed hold. A retry is never earlier
+ * that retries do not accumulate after an outage of ours or a lapsed hold. A retry is never earlier
  * than the card network asks for, and comes as soon as that time has passed: a decline at 08:00 is
  * recorded a moment later, and the 08:00 after its 24 hours would be a day too late.
  */

@@ -1,6 +1,6 @@
 import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { type CheckoutKey, movePausedUnlessAsked, newResumed } from './instalment.sql.ts';
+import { type CheckoutKey, movePausedUnlessAsked, updateResumed } from './instalment.sql.ts';
 
 // A refund or a dispute must not race with collections of the same checkout. These functions run in
 // the transaction of the refund or the dispute, which holds the checkout's lock. For a dispute it
@@ -17,9 +17,9 @@ export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<voi
 
 /** Resumes collecting, unless a pending refund or a dispute still pauses the checkout. */
 export async function resumeCollecting(db: Handle, key: CheckoutKey): Promise<void> {
-  await send(db, newResumed(key));
+  await send(db, updateResumed(key));
 }
 
-/** The same, for the statement that ends this refund of the checkout to send. */
+/** Resumes collecting in the statement that ends this refund. */
 export const resumedAfter = ({ merchant_id, checkout_id, id }: CheckoutKey & { id: string }) =>
-  newResumed({ merchant_id, checkout_id }, id);
+  updateResumed({ merchant_id, checkout_id }, id);

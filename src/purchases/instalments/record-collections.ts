@@ -37,7 +37,7 @@ export async function recordCollections(
 
 type RecordDeps = { clock: Clock; log: Logger } & QueueDeps;
 
-/** The same in the caller's transaction. */
+/** Writes the outcomes in the caller's transaction. */
 export async function recordAnswers(
   deps: RecordDeps,
   db: Handle,
@@ -174,7 +174,7 @@ async function messagesOf(
     const { card_ref } = collection;
     const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
     const key = { merchant_id, checkout_id, at };
-    // The shopper already has the receipt of the first payment, so its capture is no news.
+    // The shopper already has the receipt of the first payment, so its capture is not announced.
     if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }

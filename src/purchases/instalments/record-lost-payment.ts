@@ -20,10 +20,10 @@ import {
 
 type RecordingDeps = { clock: Clock; random: Random };
 
-/** Many more attempts than any payment ever has. */
+/** More attempts than any payment ever has. */
 const numbersMax = 100;
 
-/** A charge of the stored card. `id` is our id of the request. */
+/** Records a charge of the stored card. `id` is our id of the request. */
 export async function recordLostCharge(
   deps: RecordingDeps,
   db: Handle,
@@ -46,7 +46,7 @@ export async function recordLostCharge(
   await settle(deps, db, payment, payment_ref, at, [{ kind: 'collected', amount }]);
 }
 
-/** The capture of the hold. */
+/** Records the capture of the hold. */
 export async function recordLostCapture(
   deps: RecordingDeps,
   db: Handle,
@@ -63,8 +63,8 @@ export async function recordLostCapture(
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
-  // The gateway does not say when it was captured. The order of the payments decides which one a
-  // refund takes first.
+  // The gateway does not say when it was captured. The times order the payments, and so decide
+  // which one a refund takes first.
   const at = timestamp(due);
   await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [
@@ -78,7 +78,7 @@ export function findNumber(isNumber: (number: number) => boolean): number | null
   return null;
 }
 
-/** Locks the payment, if nothing but the lost request has happened to it. */
+/** Locks the payment. Throws if anything but the lost request has happened to it. */
 async function lockPayment(
   db: Handle,
   key: CheckoutKey,

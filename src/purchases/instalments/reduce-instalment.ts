@@ -2,7 +2,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { type CheckoutKey, newAmount, newTaken } from './instalment.sql.ts';
+import { type CheckoutKey, updateAmount, updateTaken } from './instalment.sql.ts';
 import {
   collectsAt,
   type Instalment,
@@ -28,7 +28,7 @@ export function reducePlan(
     (one) => !one.paused && reduced.every(({ number }) => number !== one.number),
   );
   const written = [...reduced, ...paused.map(({ number }) => ({ number }))];
-  return written.length === 0 ? null : newTaken(key, written);
+  return written.length === 0 ? null : updateTaken(key, written);
 }
 
 /** A scheduled or overdue payment that is taken entirely is cancelled. */
@@ -42,13 +42,13 @@ function reducedBy(payment: Instalment, amount: number) {
     : { number, status, reduced, due_at };
 }
 
-/** The gateway has voided a hold that a refund took entirely. */
+/** The write for a hold that a refund took entirely, after the gateway has voided it. */
 export const cancelHeldInstalment = ({ merchant_id, checkout_id, number, reduced }: Instalment) =>
-  newAmount({ merchant_id, checkout_id, number, status: 'cancelled', reduced, due_at: null });
+  updateAmount({ merchant_id, checkout_id, number, status: 'cancelled', reduced, due_at: null });
 
 /**
- * The refund failed: returns to the payment what the refund took. `was` is the payment's status
- * before the refund.
+ * Restores in a payment what a failed refund took from it. `was` is the payment's status before the
+ * refund.
  */
 export async function restoreInstalment(
   db: Handle,
@@ -59,7 +59,7 @@ export async function restoreInstalment(
 ): Promise<void> {
   const isBack = payment.status === 'cancelled';
   const { merchant_id, checkout_id, number } = payment;
-  const restored = newAmount({
+  const restored = updateAmount({
     ...{ merchant_id, checkout_id, number },
     status: isBack ? was : payment.status,
     reduced: payment.reduced - amount,

@@ -7,9 +7,9 @@ import { type QueueDeps, queueMessages } from '#purchases/messages/queue-message
 import { cardExpiryMessages } from './card-expiry.ts';
 import {
   type CheckoutKey,
+  insertStoredCard,
   listInstalments,
   moveCardReplaced,
-  newStoredCard,
 } from './instalment.sql.ts';
 
 /**
@@ -35,7 +35,7 @@ export async function replaceCard(
 ): Promise<void> {
   const { merchant_id, checkout_id } = key;
   await moveCardReplaced(db, key, at);
-  await send(db, newStoredCard({ merchant_id, checkout_id, ...card, created_at: at }));
+  await send(db, insertStoredCard({ merchant_id, checkout_id, ...card, created_at: at }));
   const toCome = (await listInstalments(db, key)).filter(({ status }) => status === 'scheduled');
   const { time_zone } = merchant.territory;
   await queueMessages(deps, db, [

@@ -6,7 +6,7 @@ import { noticeDays } from '#purchases/messages/message.ts';
 import { messagesOf, type QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { postingsOf } from '#record/ledger/post-movements.ts';
 import { cardExpiryMessages } from './card-expiry.ts';
-import { newInstalments, newStoredCard } from './instalment.sql.ts';
+import { insertInstalments, insertStoredCard } from './instalment.sql.ts';
 import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
 type Held = {
@@ -43,7 +43,7 @@ export function scheduleInstalments(
   const { time_zone } = merchant.territory;
   const purchaseDate = merchant.localDate(Temporal.Instant.from(completed_at));
   const plan = planPayments(checkout.amount, number_of_payments, purchaseDate);
-  const instalments = newInstalments(
+  const instalments = insertInstalments(
     plan.map((payment) => {
       const isHeld = payment.number === 1;
       return {
@@ -58,7 +58,7 @@ export function scheduleInstalments(
       };
     }),
   );
-  // The merchant is promised the later payments, so there must be a card to charge.
+  // The later payments are promised to the merchant, so there must be a card to charge.
   assert.equal(held.stored_card !== null, number_of_payments > 1);
   const card = held.stored_card && { ...held.stored_card, created_at: completed_at };
   const of = { merchant_id, checkout_id, currency };
@@ -78,6 +78,6 @@ export function scheduleInstalments(
     })),
     ...(held.stored_card ? cardExpiryMessages(key, plan, held.stored_card, time_zone) : []),
   ]);
-  const stored_card = card && newStoredCard({ merchant_id, checkout_id, ...card });
+  const stored_card = card && insertStoredCard({ merchant_id, checkout_id, ...card });
   return { instalments, stored_card, postings, messages };
 }

@@ -17,7 +17,6 @@ import { type Collection, collectionId, type Instalment } from './instalment.ts'
 // Applies a shopper's own payment to the payments of the plan, in the transaction of the shopper's
 // attempt, which holds the checkout's lock.
 
-/** The attempt of a shopper, as the payments see it. */
 type Attempt = CheckoutKey & { id: string };
 
 /** Opens a collection for each payment. The collector leaves them to the attempt until it ends. */
@@ -64,14 +63,14 @@ export async function openShopperPayment(
   await moveToShopper(db, attempt, numbers, attempt.id);
 }
 
-/** The gateway charged the shopper's card: one payment collects all of these. */
+/** Records that the gateway charged the shopper's card. One payment collects all of these. */
 export async function collectShopperPayment(
   deps: QueueDeps,
   db: Handle,
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    /** With a consent, the charged card is stored now. */
+    /** If there is a consent, the charged card is stored now. */
     consent: object | null;
     /** The stored card that was charged, or the card that is stored now. */
     card_ref: string | null;
@@ -135,7 +134,7 @@ export async function collectShopperPayment(
   ]);
 }
 
-/** The attempt charged nothing. Its payments return to their earlier state. */
+/** Restores the earlier state of the payments of an attempt that charged nothing. */
 export async function releaseShopperPayment(
   db: Handle,
   attempt: Attempt,

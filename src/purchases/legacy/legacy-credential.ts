@@ -27,7 +27,7 @@ export function newLegacyToken(environment: Environment, random: Random): string
   return `v1t_${environment}_${random.bytes(32).toString('base64url')}`;
 }
 
-/** The secret is as random as a client secret, so the same fast hash is enough. */
+/** The secret is as random as a client secret, so a fast hash is enough. */
 export const hashLegacy = hashClientSecret;
 
 const placeholderHash = Buffer.alloc(32);

@@ -7,7 +7,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Returns false if the token exists: the transaction runs again if the answer to its COMMIT was
+ * Returns false if the token exists: the transaction is repeated if the answer to its COMMIT was
  * lost.
  */
 export async function insertToken(

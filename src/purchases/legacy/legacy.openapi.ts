@@ -52,7 +52,7 @@ A v1 checkout is read and refunded through version 2, by its \`id\`.
 
 Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB, and 4 KiB for a login. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a repeated request creates another checkout.`;
 
-/** The parts that the operations share. Each operation adds its schemas. */
+/** The parts of the document that the operations share. Each operation adds its schemas. */
 type Parts = {
   schemas: { [name: string]: JsonObject };
   errors: Json;

@@ -54,7 +54,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
 
   const loginRoute = {
     schema: { response: { 200: LoginAnswer } },
-    // Strangers can send a login, and its three values need far less space than other bodies.
+    // Anyone can send a login, and its three values need far less space than other bodies.
     config: { bodyBytesMax: 4 * 1024 },
   };
   api.post('/login', loginRoute, async (request, reply) => {

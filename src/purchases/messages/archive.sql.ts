@@ -4,9 +4,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Message } from './message.ts';
 
 /**
- * The checkouts of a merchant that have messages, in the order of their ids. `is_old` says that all
- * its messages are settled and older than `before`. One that was refused stays, because an alert may
- * be about it.
+ * The checkouts of a merchant that have messages, in the order of their ids. `is_old` means that
+ * all messages of the checkout are settled and older than `before`. A checkout with a refused
+ * message is not old, because an alert may be about it.
  */
 export async function listCheckoutsWithMessages(
   db: Handle,
@@ -30,8 +30,8 @@ const unarchivedColumns = [
 ];
 
 /**
- * All messages of a checkout, as rows of `messages`: those of the archive too. It stands where a
- * statement names a table.
+ * All messages of a checkout, including archived ones, as rows of `messages`. Statements use it in
+ * place of a table.
  */
 export const messagesOf = ({ merchant_id, checkout_id }: CheckoutKey) => sql<Message>`(
   select merchant_id, id, checkout_id, kind, about, facts, sealed_token, status, created_at,

@@ -1,6 +1,6 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** Exports that a merchant's people get mail about after each week or month, if they want it. */
+/** Exports that a merchant's people get mail about after each week or month, if they chose it. */
 export const exportKinds = [
   'orders_week',
   'orders_month',
@@ -9,7 +9,7 @@ export const exportKinds = [
 ] as const;
 export type ExportKind = (typeof exportKinds)[number];
 
-/** The events that a merchant's people get mail about if they want it. */
+/** The events that a merchant's people get mail about if they chose it. */
 export const merchantAlerts = [
   'callbacks_failing',
   'dispute_opened',
@@ -32,17 +32,17 @@ export type MerchantFacts = {
   reference?: string;
   /** The host that callbacks go to. */
   host?: string;
-  /** The credential that ends. */
+  /** The credential that expires. */
   credential?: string;
   /** The days of an export, both included. */
   from?: string;
   to?: string;
-  /** When something is due, or ends. */
+  /** When something is due, or expires. */
   until?: Timestamp;
 };
 
 /**
- * Mail to the people of a merchant. The room of people implements it, because it knows who they are.
+ * Mail to the people of a merchant. The room `people` implements it, because it knows these people.
  */
 export type MerchantMail = {
   merchant_id: string;
@@ -51,12 +51,17 @@ export type MerchantMail = {
 } & (
   | {
       kind: 'bank_proposed' | 'bank_confirmed';
-      /** The person who did it. A merchant's people are told no name of the service's staff. */
+      /**
+       * The person who did it. The names of the service's staff are not shown to a merchant's
+       * people.
+       */
       by: string | null;
     }
   | {
       kind: MerchantAlertKind;
-      /** Names the event: a person gets one mail about it, however often it is told. */
+      /**
+       * A name for the event, so that a person gets one mail about it, however often it is raised.
+       */
       event: string;
     }
 );

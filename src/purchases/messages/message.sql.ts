@@ -10,7 +10,7 @@ import type { AttemptOutcome, Message, MessageStatus } from './message.ts';
 export const dueMessages: DueWork<'messages'> = { table: 'messages', due: 'due_at' };
 
 /** A second message about the same cause is not written. */
-export const newMessages = statement((db, messages: Insertable<Tables['messages']>[]) =>
+export const insertMessages = statement((db, messages: Insertable<Tables['messages']>[]) =>
   db
     .insertInto('messages')
     .values(messages)

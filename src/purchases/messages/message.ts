@@ -36,7 +36,7 @@ export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
 /** Facts that a message states and that are not in the plan. */
 export type MessageFacts = {
-  /** The payment it is about. */
+  /** The payment that it is about. */
   instalment?: number;
   /** All payments that the shopper paid at once, if there are several. */
   instalments?: number[];
@@ -45,7 +45,7 @@ export type MessageFacts = {
    * The card that was charged, by its reference. Another card may be stored when the mail is sent.
    */
   card_ref?: string;
-  /** The shopper paid with a card that is not the stored one. */
+  /** Whether the shopper paid with a card that is not the stored one. */
   other_card?: boolean;
   /** The local date on which the service retries a declined payment; null if it does not. */
   retry_on?: string | null;
@@ -67,7 +67,7 @@ export type MessageFacts = {
 export type Message = {
   merchant_id: string;
   id: string;
-  /** Null for the mail of a payment link. */
+  /** Null for the mail of a payment link, which has `payment_link_id`. */
   checkout_id: string | null;
   kind: MessageKind;
   about: string;
@@ -90,7 +90,7 @@ export type Message = {
  */
 export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
 
-/** A shopper is told about a charge this long before it. */
+/** A shopper is informed about a charge this long before it. */
 export const noticeDays = 3;
 
 /** If a mail server is down for longer than this, an operator has to act. */

@@ -4,8 +4,8 @@ import { insertArchived } from './archive.sql.ts';
 
 /**
  * Moves the messages of these checkouts to the archive, with their attempts. The caller has locked
- * the checkouts, which are finished. A message that is as new as `before` stays: it was not looked
- * at. Returns how many were moved.
+ * the checkouts, which are finished. A message that is not older than `before` stays. Returns how
+ * many were moved.
  */
 export async function moveToArchive(
   deps: { clock: Clock },

@@ -2,18 +2,17 @@ import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { newMessages } from './message.sql.ts';
+import { insertMessages } from './message.sql.ts';
 import type { MessageFacts, MessageKind } from './message.ts';
 
 export type QueueDeps = {
   random: Random;
-  /** False if the service has no mail server. */
   sendsMessages: boolean;
 };
 
 export type QueuedMessage = {
   merchant_id: string;
-  /** The mail of a payment link has the link instead. */
+  /** Null for the mail of a payment link, which has `payment_link_id`. */
   checkout_id: string | null;
   payment_link_id?: string;
   kind: MessageKind;
@@ -44,7 +43,7 @@ export async function queueMessages(
  */
 export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {
   if (!deps.sendsMessages || messages.length === 0) return null;
-  return newMessages(
+  return insertMessages(
     messages.map(
       ({ merchant_id, checkout_id, kind, about = '', facts = {}, link, at, due_at, ...of }) => ({
         merchant_id,

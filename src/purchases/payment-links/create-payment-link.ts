@@ -61,8 +61,8 @@ export async function createPaymentLink(
 }
 
 /**
- * Only links that go out by mail are rare enough to be actions. The others have their integration. A
- * merchant learns no more of an intermediary than that it was one.
+ * Only links that go out by mail are recorded as actions; the others are too many. A merchant sees
+ * that an intermediary created the link, but not which one.
  */
 async function recordMailed(
   deps: Parameters<typeof recordKeyAction>[0],

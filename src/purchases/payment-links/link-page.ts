@@ -19,9 +19,8 @@ export type LinkPage = {
   time_zone: string;
   language: Language;
   client_reference_id: string;
-  /** Each checkout of a reusable link has a reference of its own. */
+  /** Whether the link makes many checkouts, each with its own reference. */
   reusable: boolean;
-  /** Whether the shopper types an e-mail address. */
   asks_email: boolean;
   /** The form as the shopper sent it, and the names of its wrong members. */
   typed: { amount: string; email: string };

@@ -15,17 +15,17 @@ import {
   statusOf,
 } from './payment-link.ts';
 
-// Anyone may be named as a shopper. The limits keep a person of a shop from mailing strangers through
-// us: the text is ours, a link has one address, and a merchant has a number of mails a day, of which
-// few go to the same address.
+// A person of a shop may type any address as the shopper's. These limits keep the shop from mailing
+// strangers through us: the text is ours, a link has one address, and a merchant has a limited
+// number of mails a day, of which few may go to one address.
 
 const daySeconds = 24 * 3600;
-/** The least time between two mails of one link. */
+/** The shortest time between two mails of one link. */
 const pauseSeconds = 600;
 
 /**
- * Queues the mail of a link to its shopper. Returns why it cannot, or null. The caller holds the lock
- * of the merchant's list of links, so that mails at once are counted.
+ * Queues the mail of a link to its shopper. Returns why it cannot, or null. The caller holds the
+ * lock of the merchant's list of links, so that concurrent mails are counted.
  */
 export async function queueLinkMail(
   deps: QueueDeps,

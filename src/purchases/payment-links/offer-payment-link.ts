@@ -16,9 +16,12 @@ export type Offer = Pick<
   CreateLinkBody,
   'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable' | 'mail'
 > & {
-  /** Null makes no callbacks. If it is absent, they go where those of the newest order go. */
+  /**
+   * Null makes no callbacks. If it is absent, callbacks go to the same address as those of the
+   * newest order.
+   */
   notify_url?: string | null | undefined;
-  /** How many days it lives, instead of `expires_at`. */
+  /** After how many days it expires. Replaces `expires_at`. */
   days?: number | undefined;
 };
 

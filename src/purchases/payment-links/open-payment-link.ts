@@ -44,8 +44,8 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
 /**
  * The checkout of a shopper who continues from a link. A reusable link makes a new one each time.
  * Any other link has at most one that can be paid: shoppers who come at once get the same checkout,
- * and the first of them pays it. If the link can no longer be opened, returns its status. Makes a
- * checkout only from what the shopper typed: without it, returns null if a new one is needed.
+ * and the first of them pays it. If the link can no longer be opened, returns its status. If a new
+ * checkout is needed and the shopper has typed nothing, returns null.
  */
 export async function openPaymentLink(
   deps: OpenDeps,

@@ -34,7 +34,7 @@ export const createLinkOperation: Operation = {
 
 A link is for one payment: shoppers who open it at once share one checkout, and it is used up when that is paid. A shopper who cancels can open it again. A \`reusable\` link makes a checkout for each shopper, with a reference of its own.
 
-Without \`customer\` the shopper types an e-mail address; with it, \`mail: true\` sends the link there. Following the link makes nothing. The checkout begins when the shopper presses the button on its page.`,
+Without \`customer\` the shopper types an e-mail address; with it, \`mail: true\` sends the link there. Following the link creates nothing. The checkout begins when the shopper presses the button on its page.`,
   answer: { description: 'The link was created.', example: { data: exampleLink } },
   refusals: {
     422: {

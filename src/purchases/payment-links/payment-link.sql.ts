@@ -47,7 +47,6 @@ export async function findLink(db: Handle, merchant_id: string, id: string) {
   return link ? ((await withCheckouts(db, [link]))[0] as ReadLink) : null;
 }
 
-/** Links of a merchant, by their ids. */
 export async function listLinks(
   db: Handle,
   merchant_id: string,
@@ -63,7 +62,7 @@ export async function listLinks(
   return new Map((await withCheckouts(db, rows)).map((link) => [link.id, link]));
 }
 
-/** Makes opening a link and ending it wait for each other. */
+/** Locks a link, so that opening it and ending it wait for each other. */
 export async function lockLink(db: Handle, key: Key): Promise<PaymentLink | null> {
   return (await selectLink(db, key).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }

@@ -14,16 +14,16 @@ export type PaymentLinkStatus = (typeof paymentLinkStatuses)[number];
 
 export type PaymentLink = Selectable<Tables['payment_links']>;
 
-/** A link with the status of its newest checkout; null if it has no checkout yet. */
+/** A link with the status of its newest checkout. The status is null before the first one. */
 export type ReadLink = PaymentLink & { checkout_status: CheckoutStatus | null };
 
 export const expiryDaysMax = 30;
 
-/** A link goes to its shopper by mail this often. */
+/** A link is mailed to its shopper at most this many times. */
 export const linkMailsMax = 3;
-/** All links of a merchant together go by mail this often in 24 hours. */
+/** A merchant's links are mailed at most this many times in 24 hours. */
 export const linkMailsPerDayMax = 100;
-/** One address gets so many of those. */
+/** At most this many of them go to one address. */
 export const linkMailsToOneMax = 5;
 
 /** The checkouts of a reusable link add their number to its reference. */
@@ -42,7 +42,7 @@ export function statusOf(
 }
 
 /**
- * The reference of a checkout that a link makes. Merchants tell callbacks apart by it, so each
+ * The reference of a checkout that a link makes. Merchants distinguish callbacks by it, so each
  * checkout of a reusable link has its own.
  */
 export const referenceOf = (

@@ -15,7 +15,8 @@ const explainIntermediaryBody = compileSchema(withoutFormat(IntermediaryCreateLi
 const dropNulls = nullDropper(CreateLinkBody);
 
 /**
- * Drops the schema's format of the time, because `explainBadExpiry` explains a bad time in words.
+ * Removes the format of the time from the schema, because `explainBadExpiry` explains a bad time in
+ * words.
  */
 function withoutFormat<Schema>(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema), (name, value) =>

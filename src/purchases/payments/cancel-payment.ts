@@ -35,7 +35,7 @@ export async function cancelPayment(
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
     const written = await writeTogether(db, cancelled.writes);
-    // Delivering the callback verifies the claim, and with it that this transaction was committed.
+    // The delivery checks the claim, and so it also checks that this transaction was committed.
     if (cancelled.callback) callback = { ...cancelled.callback, ...written.callback[0] };
     await moveInFlightToVoiding(
       db,

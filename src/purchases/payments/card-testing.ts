@@ -20,7 +20,7 @@ type Deps = {
   rateLimits: RateLimits;
 };
 
-/** `declines`: how many cards were declined on the shopper's payment link. */
+/** `declines` is how many cards were declined on the shopper's payment link. */
 type Shopper = { merchant: Merchant; network: string; declines: number };
 
 /** How many declined cards a link or network may have while its merchant is under attack. */

@@ -49,7 +49,7 @@ export type Answer =
   | ({ outcome: 'processing'; payment_ref: string } & Undecided)
   | { outcome: 'voided'; payment_ref: string };
 
-/** The same answer in the form that is recorded. */
+/** The answer in the form that is recorded. */
 export type Outcome =
   | Exclude<Answer, { outcome: 'begun' }>
   | { outcome: 'begun'; payment_ref: string; sealed_session: Buffer };
@@ -104,9 +104,9 @@ export function mustEnd(
 }
 
 /**
- * The new state of an attempt, and its effect on other tables. `succeed`: the checkout is paid, the
- * payments are collected, the card is replaced. `fail`: the payments that it covered are released.
- * `refuse`: the checkout is invalid.
+ * The new state of an attempt, and its effect on other tables. `succeed` means that the checkout is
+ * paid, the payments are collected, or the card is replaced. `fail` releases the payments that it
+ * covered. `refuse` makes the checkout invalid.
  */
 export type Move = { to: AttemptChanges; effect: 'nothing' | 'succeed' | 'fail' | 'refuse' };
 
@@ -145,7 +145,8 @@ export function chooseMove(
         const due_at = timestamp(nextShopperLookUp(now, attempts, endsAt(attempt, checkout)));
         return { to: { ...released, payment_ref, due_at, attempts }, effect: 'nothing' };
       }
-      // Look-ups while the shopper was busy do not delay those of what they sent.
+      // Look-ups that happened while the shopper was busy do not delay the look-ups after the
+      // request was sent.
       const attempts = isSent ? 0 : attempt.attempts;
       const due_at = timestamp(nextRetryAt(now, attempts));
       const to = { ...released, payment_ref, due_at, attempts: attempts + 1 };

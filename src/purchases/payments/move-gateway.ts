@@ -5,8 +5,8 @@ import { giveToGateway } from '#purchases/checkouts/give-to-gateway.ts';
 import { listAttempts } from './payment-attempt.sql.ts';
 
 /**
- * Moves a checkout to another gateway, in a transaction that holds the checkout's lock. Returns null
- * if any attempt exists: then the checkout keeps the gateway that it began with.
+ * Moves a checkout to another gateway, in a transaction that holds the checkout's lock. Returns
+ * null if any attempt exists, because the checkout then keeps the gateway that it began with.
  */
 export async function moveToGateway(
   db: Handle,

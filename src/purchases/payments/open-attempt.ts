@@ -40,7 +40,7 @@ export async function openAttempt(
   deps: Pick<AskDeps, 'clock' | 'sealing'> & { random: Random },
   db: Handle,
   checkout: Checkout,
-  /** The attempt before this one in the same series of numbers. */
+  /** The previous attempt in the same series of numbers. */
   previous: Pick<PaymentAttempt, 'number'> | null,
   now: Temporal.Instant,
   { card_token, ...attempt }: NewAttempt,
@@ -63,9 +63,9 @@ export async function openAttempt(
 }
 
 /**
- * The shopper left the card form or their bank's challenge on the plan page and begins again: claims
- * that attempt to end it. It may have succeeded in the meantime, so the new one begins only once its
- * outcome is known.
+ * Claims an attempt on the plan page to end it, because the shopper left the card form or their
+ * bank's challenge and begins again. It may have succeeded in the meantime, so the new one begins
+ * only once its outcome is known.
  */
 export async function leaveAttempt(
   deps: Pick<AskDeps, 'database' | 'clock'> & { random: Random },

@@ -21,12 +21,12 @@ export async function insertAttempt(
   db: Handle,
   attempt: Insertable<Tables['payment_attempts']>,
 ): Promise<PaymentAttempt> {
-  const [row] = await send(db, newAttempt(attempt));
+  const [row] = await send(db, insertAttemptRow(attempt));
   assert(row);
   return row;
 }
 
-const newAttempt = statement((db, attempt: Insertable<Tables['payment_attempts']>) =>
+const insertAttemptRow = statement((db, attempt: Insertable<Tables['payment_attempts']>) =>
   db.insertInto('payment_attempts').values(attempt).returningAll(),
 );
 
@@ -77,7 +77,7 @@ const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
 
 /**
  * Records that the request is sent now. Returns false if the attempt is being voided, or if another
- * process claimed it: then the request must not be sent.
+ * process claimed it. In that case the request must not be sent.
  */
 export async function moveAsked(
   db: Handle,
@@ -158,7 +158,7 @@ const updateSettled = statement(
 );
 
 /** Moves an attempt that has not ended and is locked. */
-export const newState = ({ merchant_id, id }: Key, to: AttemptChanges) =>
+export const updateState = ({ merchant_id, id }: Key, to: AttemptChanges) =>
   updateSettled({ merchant_id, id, ...columnsOf(to) });
 
 const columnsOf = ({ authentication, scheme, ...to }: AttemptChanges) => ({

@@ -65,17 +65,14 @@ export const live = ['starting', 'begun', 'challenged'] as const;
 /** The statuses that a worker still has to move. */
 export const unsettled = [...live, 'voiding'] as const;
 
-/**
- * Whether the shopper has to act: to enter the card in its session, or to pass their bank's
- * challenge.
- */
+/** Whether the shopper has to enter the card in its session, or to pass their bank's challenge. */
 export const waitsForShopper = (attempt: Pick<PaymentAttempt, 'status'> | null | undefined) =>
   attempt?.status === 'begun' || attempt?.status === 'challenged';
 
 /** The shopper's consent to later payments: its wording, the amounts and the dates. */
 export type Consent = { version: string; payments: PlannedPayment[] };
 
-/** The first group is written once, when the attempt is opened. */
+/** The columns up to `written_id` are written once, when the attempt is opened. */
 export type PaymentAttempt = {
   merchant_id: string;
   id: string;

@@ -37,7 +37,7 @@ type Requests = {
   end(ask: Ask, payment_ref: string): Promise<Answer>;
 };
 
-/** A hold and a charge are both payments at the gateway; `read` tells them apart. */
+/** A hold and a charge are both payments at the gateway; `read` distinguishes them. */
 const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Answer) => ({
   async lookUp({ gateway, time, attempt }: Ask, payment_ref: string) {
     return read(attempt, await gateway.payment(time, payment_ref));
@@ -56,7 +56,8 @@ const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Answ
 
 const firstPayment: Requests = {
   ...ofPayments(held),
-  // A hold that was made twice is voided, as is one that the database lost (decision 0098).
+  // A hold that was made twice is voided, and so is one that the database lost (decision 0098). So
+  // nothing has to be found.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { card_token, ...given }) {
     const { id: attempt_id, checkout_id, amount, currency, number_of_payments } = attempt;
@@ -95,7 +96,7 @@ const planPayment: Requests = {
     if (others.some(({ outcome }) => outcome === 'processing')) {
       throw new OutcomeUnknown('another payment of the same instalments is processing');
     }
-    // The shopper could still approve these, so they are voided.
+    // The shopper could still approve these payments, so they are voided.
     await voidUnconfirmed(gateway, time, others);
     const own = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     if (own === null) return null;
@@ -142,7 +143,7 @@ function paid({ amount }: PaymentAttempt, state: PaymentState | RefusedData): An
 }
 
 const newCard: Requests = {
-  // A card that was verified twice is charged once.
+  // A card that was verified twice is still charged only once, so nothing has to be found.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
     const { id: attempt_id, checkout_id, currency } = attempt;

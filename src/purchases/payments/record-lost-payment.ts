@@ -45,7 +45,7 @@ type PaidFirst = {
 
 /**
  * Records that a shopper paid a checkout before the database was restored (decision 0098), in a
- * transaction that holds the checkout's lock. The merchant is told again.
+ * transaction that holds the checkout's lock. The merchant gets the callback again.
  */
 export async function recordLostFirstPayment(
   deps: QueueDeps,
@@ -162,7 +162,7 @@ export async function recordLostPlanPayment(
     payment_ref: string;
     customer_ref: string;
     at: Timestamp;
-    /** Null if the gateway does not know more of it. */
+    /** Null if the gateway reports no more about it. */
     state: Pick<PaidFirst['state'], 'authentication' | 'scheme'> | null;
   },
 ): Promise<void> {
@@ -174,11 +174,11 @@ export async function recordLostPlanPayment(
   const payments = (await lockInstalments(db, key)).filter((one) =>
     instalments.includes(one.number),
   );
-  const isDue = payments.every(
+  const arePayable = payments.every(
     ({ status, paused }) => (status === 'scheduled' || status === 'overdue') && !paused,
   );
-  if (payments.length !== instalments.length || !isDue) {
-    throw new CannotRecord('the payments that it covers are not due');
+  if (payments.length !== instalments.length || !arePayable) {
+    throw new CannotRecord('the payments that it covers cannot be paid now');
   }
   const sum = payments.reduce((total, one) => total + one.amount - one.reduced, 0);
   if (sum !== amount) throw new CannotRecord(`the payments that it covers sum to ${sum} cents`);

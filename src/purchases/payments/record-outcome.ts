@@ -21,7 +21,7 @@ import {
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { chooseMove, type Outcome } from './choose-step.ts';
-import { lockAttempt, newState } from './payment-attempt.sql.ts';
+import { lockAttempt, updateState } from './payment-attempt.sql.ts';
 import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
 
 /**
@@ -53,7 +53,7 @@ export async function recordOutcome(
     const now = merchant.now();
     const { to, effect } = chooseMove(current, checkout, answer, now);
     const moved = { ...current, ...to };
-    const outcome = { attempt: newState(current, to) };
+    const outcome = { attempt: updateState(current, to) };
     const at = timestamp(now);
     if (effect === 'refuse') {
       await writeAndCommit(tx, { ...outcome, ...invalidateCheckout(checkout, at) });
@@ -62,7 +62,7 @@ export async function recordOutcome(
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
       await mailLinkPaid(deps, db, merchant, checkout);
       const written = await writeAndCommit(tx, { ...outcome, ...paid.writes });
-      // Delivering the callback verifies the claim, and with it that this transaction was committed.
+      // The delivery checks the claim, and so it also checks that this transaction was committed.
       if (claim && paid.callback) callback = { ...paid.callback, ...written.callback[0] };
     } else {
       await writeTogether(db, outcome);
@@ -75,7 +75,7 @@ export async function recordOutcome(
   return callback;
 }
 
-/** Tells the merchant's people who want it. A shop without a server gets no callback. */
+/** Informs the merchant's people who chose this mail. A shop without a server gets no callback. */
 async function mailLinkPaid(
   deps: { clock: Clock } & MerchantMailDeps,
   db: Handle,
@@ -107,7 +107,7 @@ function payCheckout(
   return { callback: paid.callback, writes: { ...paid.writes, ...plan } };
 }
 
-/** The shopper paid payments of the plan, or replaced the card, or both. */
+/** Records that the shopper paid payments of the plan, replaced the card, or both. */
 async function recordOnPlan(
   deps: QueueDeps,
   db: Handle,
@@ -131,7 +131,9 @@ function withConsent({ customer_ref, consent }: PaymentAttempt, card: HeldCard) 
 
 const declineIn = (answer: Outcome) => (answer.outcome === 'declined' ? answer.decline : null);
 
-/** Nothing was charged or changed: the payments of the plan return to their earlier state. */
+/**
+ * Restores the earlier state of the payments of the plan: nothing was charged or changed.
+ */
 async function recordFailure(
   db: Handle,
   attempt: PaymentAttempt,

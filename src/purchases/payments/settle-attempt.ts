@@ -70,7 +70,10 @@ async function askAndRecord(
       await releaseFailed(deps, merchant, checkout, attempt, error);
     } catch (failure) {
       // If the release fails too, the lease runs out.
-      deps.log.error({ ...about, err: failure }, 'a payment attempt was not released');
+      deps.log.error(
+        { ...about, err: failure },
+        'the lease of a payment attempt could not be released',
+      );
     }
     return false;
   }

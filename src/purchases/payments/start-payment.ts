@@ -52,8 +52,8 @@ export async function startPayment(
 }
 
 /**
- * Null if nothing may start: the checkout has ended or expired, or is being paid. `blocked`: the
- * gateway may already have its payment, and an operator has to look at it first.
+ * Returns null if nothing may start: the checkout has ended or expired, or is being paid. Returns
+ * `blocked` if the gateway may already have its payment and an operator has to look at it first.
  */
 async function openFirstPayment(
   deps: PaymentDeps,
@@ -64,7 +64,7 @@ async function openFirstPayment(
   const key = { merchant_id, checkout_id };
   const lease = deps.random.uuid();
   return await transaction(deps, async ({ db, commit }, maybeCommitted) => {
-    // The server begins the second statement when the first one has the lock.
+    // The server begins the second statement once the first one has the lock.
     const [checkout, [rows]] = await Promise.all([
       lockCheckout(db, merchant_id, checkout_id),
       selectAttemptsAndBlocks(db, key),
@@ -115,7 +115,6 @@ export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
 /** Twenty attempts are enough for a shopper and too few for card testing. */
 const attemptsMax = 20;
 
-/** Whether another first payment may begin. */
 export function mayTryAgain(attempts: PaymentAttempt[]): boolean {
   return attempts.length < attemptsMax;
 }

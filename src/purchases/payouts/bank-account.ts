@@ -16,8 +16,8 @@ export type BankAccount = {
   last4: string;
   created_at: Timestamp;
   /**
-   * Names of operators. With a person's id, the console proved who it was. Without an id, the name
-   * was only stated at the command line.
+   * Names of operators. If there is a person's id, the console identified the person. Otherwise the
+   * name was only stated at the command line.
    */
   proposed_by: string;
   proposed_person_id: string | null;

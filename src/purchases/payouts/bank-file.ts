@@ -12,7 +12,7 @@ import { listHolidays } from './payout.sql.ts';
 import { isBusinessDay, type Payout } from './payout.ts';
 import { openAccount } from './set-bank-account.ts';
 
-/** A CSV file for people and for banks that read one, or the message of ISO 20022. */
+/** A CSV file, for people and for banks that read one, or the message of ISO 20022. */
 export const bankFormats = ['csv', 'pain.001'] as const;
 export type BankFormat = (typeof bankFormats)[number];
 
@@ -40,8 +40,8 @@ type Row = {
   payout: Payout;
   merchant: MerchantRow;
   /**
-   * Null if the lost database exported it before a restore, without an account that two people
-   * approved.
+   * Null if the lost database exported it before a restore, so that no approved account is known
+   * here.
    */
   account: (BankAccount & { account_number: string }) | null;
 };
@@ -154,7 +154,7 @@ async function findExecutionDay(
   return day.toString();
 }
 
-/** Refuses before any payout moves if the settings lack what a message for the bank needs. */
+/** Throws before any payout moves if the settings lack what a message for the bank needs. */
 export function mustPayFrom({ payingAccount }: Pick<BankFileDeps, 'payingAccount'>): PayingAccount {
   if (payingAccount) return payingAccount;
   throw new OperatorError(

@@ -9,9 +9,9 @@ import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 const lateEntryHours = 24;
 
 /**
- * Money moves again after a restore (decision 0098). The bank may already have paid any payout that
- * is not exported here, and any that is made from entries before the resume. None of them is
- * exported until an operator has compared it with the bank. Returns how many there are now.
+ * Called when money moves again after a restore (decision 0098). The bank may already have paid any
+ * payout that is not exported here, and any that is made from entries before the resume. None of
+ * them is exported until an operator has compared it with the bank. Returns how many there are now.
  */
 export async function comparePayouts(db: Handle, at: Timestamp): Promise<number> {
   const before = Temporal.Instant.from(at).add({ hours: lateEntryHours }).toString();

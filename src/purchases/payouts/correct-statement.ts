@@ -33,7 +33,9 @@ export async function correctStatement(
     if (!next || !merchant || !old) throw new OperatorError(`There is no statement ${key.id}.`);
     const newer = await findCorrection(db, merchant_id, old.number);
     if (newer) {
-      throw new OperatorError(`${old.reference} is replaced by ${newer.reference}. Correct that.`);
+      throw new OperatorError(
+        `${old.reference} is replaced by ${newer.reference}. Correct the newer one.`,
+      );
     }
     const now = partiesOf(merchant, deps.issuer);
     const corrections = correctionsOf(old, now);

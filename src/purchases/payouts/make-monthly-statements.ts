@@ -88,7 +88,8 @@ async function dueAt(db: Handle, merchant: Merchant, month: string): Promise<Tem
 }
 
 /**
- * A process that dies loses at most one transaction of this. The next process goes on from there.
+ * A process that dies loses at most one transaction of this work, and the next process goes on from
+ * there.
  */
 async function makeStatement(deps: MonthlyDeps, merchant: Merchant, lease: string) {
   const id = deps.random.uuid();
@@ -174,7 +175,7 @@ async function issue(
   return statement;
 }
 
-/** Writes a statement with its number, and the mail of it. */
+/** Writes a statement with its number, and its mail. */
 export async function writeStatement(
   deps: Pick<MonthlyDeps, 'random' | 'sendsMessages'>,
   db: Handle,

@@ -24,8 +24,7 @@ export async function insertStatementMonth(
 }
 
 /**
- * The merchant's next statement. With a lease, only if it is still claimed under that. Locks its
- * row.
+ * Locks the merchant's next statement; with a lease, only if it is still claimed under that lease.
  */
 export async function lockStatementMonth(
   db: Handle,
@@ -40,7 +39,7 @@ export async function lockStatementMonth(
   return (await query.forUpdate().executeTakeFirst()) ?? null;
 }
 
-/** Moves on with the statement, or to that of the next month. */
+/** Moves the row on, within the month or to the next month. */
 export async function moveStatementMonth(
   db: Handle,
   merchant_id: string,

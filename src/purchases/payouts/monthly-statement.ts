@@ -23,7 +23,10 @@ export type MonthlyStatement = {
   created_at: Timestamp;
   /** The number of the statement that this one replaces. */
   corrects: number | null;
-  /** The number of the statement whose lines it has: its own, or the first one of the month. */
+  /**
+   * The number of the statement whose lines it has: its own, or for a correction that of the first
+   * statement of the month.
+   */
   lines_of: number;
   currency: string;
   lines: number;
@@ -46,7 +49,7 @@ export type MonthlyStatement = {
   record_end: string | null;
 };
 
-/** The service as the settings name it. Those that are not set are null. */
+/** The service as the settings name it. A member that is not set is null. */
 export type Issuer = { name: string | null; address: string | null; vat_number: string | null };
 
 /** The service as a new statement names it. A sandbox has a made-up VAT number. */
@@ -56,7 +59,7 @@ export const namedIssuer = ({ name, address, vat_number }: Issuer, environment: 
   vat_number: vat_number ?? (environment === 'production' ? null : '0000000000'),
 });
 
-/** The facts that a correction takes from today. Amounts are those of the books. */
+/** The facts that a correction replaces by the current ones. Amounts are never corrected. */
 export const correctable = [
   'merchant_name',
   'merchant_address',
@@ -88,8 +91,8 @@ export const partiesOf = <Named extends Issuer>(
 });
 
 /**
- * The facts about the two parties that are no longer as a statement says. A setting that is absent
- * corrects nothing, because a command may run without the settings of the service.
+ * The facts about the two parties that have changed since a statement was made. A setting that is
+ * absent corrects nothing, because a command may run without the settings of the service.
  */
 export const correctionsOf = (statement: Correctable, now: Parties<string | null>): Correction[] =>
   correctable

@@ -5,8 +5,8 @@ import { bankText, writePain001 } from './pain-001.ts';
 type Node = { name: string; currency: string | null; children: Node[]; text: string };
 
 /**
- * Reads XML without comments or CDATA, with at most one attribute per element. Refuses an element
- * that is not closed.
+ * Reads XML without comments or CDATA, with at most one attribute per element. Throws for an
+ * element that is not closed.
  */
 function parse(xml: string): Node {
   const root: Node = { name: '', currency: null, children: [], text: '' };

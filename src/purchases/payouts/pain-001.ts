@@ -9,7 +9,6 @@ import { decimal } from '#platform/shared/money.ts';
 export type PayingAccount = { holder: string; branch_code: string; account_number: string };
 
 type Transfer = {
-  /** The id of the payout. */
   id: string;
   reference: string;
   amount: number;

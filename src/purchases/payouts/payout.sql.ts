@@ -36,7 +36,7 @@ export async function insertPayoutDay(
     .execute();
 }
 
-/** The merchant's day, if it is still claimed under the lease. Locks its row. */
+/** Locks the merchant's day, if it is still claimed under the lease. */
 export async function lockPayoutDay(
   db: Handle,
   merchant_id: string,
@@ -93,7 +93,7 @@ export async function hasOpenEntryBefore(
 }
 
 /**
- * Marks that payouts with sales before this time must be compared. The time is on each merchant's
+ * Records that payouts with sales before this time must be compared. The time is on each merchant's
  * clock.
  */
 export async function markPayoutDays(db: Handle, before: Timestamp): Promise<void> {
@@ -103,8 +103,8 @@ export async function markPayoutDays(db: Handle, before: Timestamp): Promise<voi
 }
 
 /**
- * Marks that payouts which are not exported must be compared with the bank. Returns how many there
- * are.
+ * Records that payouts which are not exported must be compared with the bank. Returns how many
+ * there are.
  */
 export async function markOpenPayouts(db: Handle, compare_since: Timestamp): Promise<number> {
   const { numUpdatedRows } = await db
@@ -184,7 +184,6 @@ export async function findPayoutDay(db: Handle, merchant_id: string): Promise<Ti
   return row?.due_at ?? null;
 }
 
-/** Finds a payout by its id alone, for an operator. */
 export async function findPayoutOfAny(db: Handle, id: string): Promise<Payout | null> {
   const row = await db.selectFrom('payouts').selectAll().where('id', '=', id).executeTakeFirst();
   return row ?? null;
@@ -290,7 +289,6 @@ export async function listLines(
   return rows as PayoutLine[];
 }
 
-/** The sums of a payout's lines. */
 export async function sumLines(
   db: Handle,
   { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,

@@ -87,7 +87,7 @@ test('a payout takes two different people, and no one once it is exported', () =
     const payout = payoutOf(status, approvers, 4);
     assert.equal(mayApprove(payout, { number: 4 }, operator), may, `${status} ${operator}`);
   }
-  // The approvals of an approved payout end with its account, and it is approved anew.
+  // Another account ends the approvals of a payout, and it has to be approved again.
   const approved = payoutOf('approved', ['thandi', 'sipho'], 4);
   assert.equal(mayApprove(approved, { number: 5 }, 'thandi'), true);
 });

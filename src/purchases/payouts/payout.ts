@@ -60,7 +60,7 @@ export const isForAccount = (
   account: { number: number } | null,
 ): boolean => bank_account === (account?.number ?? null);
 
-/** Before the export, approvals for an account that is no longer in use do not count. */
+/** Before the export, approvals for an account that is no longer in use are not counted. */
 export function countApprovals(payout: Payout, inUse: { number: number } | null): number {
   const isOpen = payout.status === 'draft' || payout.status === 'approved';
   if (isOpen && !isForAccount(payout, inUse)) return 0;
@@ -91,7 +91,6 @@ export type PayoutLine = {
   at: Timestamp;
 };
 
-/** The sums of lines. */
 export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
 
 /**

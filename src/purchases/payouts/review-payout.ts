@@ -12,7 +12,7 @@ import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
+import { mustBeApprover, mustBeSecondApprover } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import {
   findAccountInUse,
@@ -59,7 +59,7 @@ type FileDeps = OperatorDeps &
  * An operator approves a payout. The first approval is recorded; the second, by another operator,
  * makes it `approved`. Both are for the bank account that the merchant has at that moment: once
  * another account is in use, the next approval counts as the first one. The row's lock decides
- * between operators who approve at once.
+ * which of two concurrent approvals is the first.
  */
 export async function approvePayout(
   deps: PayoutDeps,
@@ -76,15 +76,15 @@ export async function approvePayout(
     if (payout.status !== 'draft' && !(payout.status === 'approved' && !isOfAccount)) {
       throw notIn(payout, 'draft', 'approved');
     }
-    mustCountAsPerson(deps);
+    mustBeApprover(deps);
     if (payout.first_approver === null || !isOfAccount) {
       return await movePayout(db, payout, ['draft', 'approved'], {
         ...{ status: 'draft', first_approver: operator, approver: null, approved_at: null },
         bank_account,
       });
     }
-    const refusal = `${operator} has approved payout ${payout.id} already. Another operator must approve it too.`;
-    mustCountAsSecond(deps, operator, [{ by: named(payout.first_approver), refusal }]);
+    const refusal = `${operator} has already approved payout ${payout.id}. Another operator must approve it too.`;
+    mustBeSecondApprover(deps, operator, [{ by: named(payout.first_approver), refusal }]);
     const to = { status: 'approved', approver: operator, approved_at: at } as const;
     return await movePayout(db, payout, ['draft'], to);
   };
@@ -92,9 +92,9 @@ export async function approvePayout(
 }
 
 /**
- * The bank has paid a payout. The amount is no longer owed to the merchant. A merchant with an
- * address for statements gets this one by mail. A payout that must be compared need not be exported:
- * the bank paid it before the database was restored.
+ * Records that the bank has paid a payout, so that the amount is no longer owed to the merchant. A
+ * merchant with an address for statements gets this one by mail. A payout that must be compared
+ * need not be exported: the bank paid it before the database was restored.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -118,8 +118,8 @@ export async function payPayout(
 }
 
 /**
- * An operator has compared a payout with the bank, which has not paid it. Two people approve it
- * again: otherwise one person alone could have the bank pay it a second time.
+ * Records that an operator has compared a payout with the bank, which has not paid it. Two people
+ * approve it again: otherwise one person alone could have the bank pay it a second time.
  */
 export async function confirmPayout(
   deps: PayoutDeps,
@@ -147,8 +147,8 @@ export async function confirmPayout(
 }
 
 /**
- * The bank returned a payout, at once or after it had paid it. The first operator records it; once
- * another one has confirmed it, the amount is owed again.
+ * Records that the bank returned a payout, at once or after it had paid it. Once a second operator
+ * has confirmed this, the amount is owed again.
  */
 export async function returnPayout(
   deps: PayoutDeps,
@@ -160,13 +160,13 @@ export async function returnPayout(
   return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
     const from: PayoutStatus[] = ['exported', 'paid'];
     if (!from.includes(payout.status)) throw notIn(payout, 'exported or paid', 'returned');
-    mustCountAsPerson(deps);
+    mustBeApprover(deps);
     if (payout.return_noted_by === null) {
       return await movePayout(db, payout, from, { return_noted_by: operator, return_reason });
     }
-    const refusal = `${operator} has noted the return of payout ${payout.id} already. Another operator must confirm it.`;
-    mustCountAsSecond(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
-    // The books show both: the money left, and it came back.
+    const refusal = `${operator} has already recorded the return of payout ${payout.id}. Another operator must confirm it.`;
+    mustBeSecondApprover(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
+    // The books show that the money left and that it came back.
     const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
       ...(isFirst ? ['paid_out' as const] : []),
@@ -201,15 +201,14 @@ export type Export = LeftOut & {
   /** Null if no payout was exported. */
   export_id: string | null;
   payouts: Payout[];
-  /** The file is full: another export takes the next payouts. */
+  /** Whether the file is full. If so, another export takes the next payouts. */
   is_full: boolean;
-  /** The file for the bank. */
   file: string;
 };
 
 /** A file has at most this many payouts, so that an export stays short. */
 export const exportedPayoutsMax = 1_000;
-/** For each reason, an export names at most this many payouts that it left out. */
+/** An export lists at most this many of the payouts that it left out, for each reason. */
 const leftOutNamedMax = 100;
 
 /**
@@ -330,7 +329,7 @@ function findPayableFrom(
 type Made = { subject_id: string | null; details: object; result: Export };
 
 /**
- * Reads an earlier export again. The audit says who read it, because the file has whole account
+ * Reads an earlier export again. The audit records who read it, because the file has whole account
  * numbers.
  */
 export async function readExport(
@@ -405,7 +404,7 @@ async function changed(
   });
 }
 
-/** Tells the merchant's people that a payout arrived, or that the bank returned it. */
+/** Informs the merchant's people that a payout arrived, or that the bank returned it. */
 async function mailMoved(
   deps: PayoutDeps,
   db: Handle,

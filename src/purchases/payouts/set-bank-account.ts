@@ -9,7 +9,7 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
-import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
+import { mustBeApprover, mustBeSecondApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
   findAccountInUse,
@@ -30,7 +30,7 @@ import {
   type WantedAccount,
 } from './bank-account.ts';
 
-/** A bank account without its whole number, which only the bank may read. */
+/** A bank account without its whole number, which only the file for the bank contains. */
 export type ShownAccount = Omit<BankAccount, 'sealed_account' | 'wrong_numbers'>;
 
 export type Payee = {
@@ -64,10 +64,10 @@ export async function readPayee(
 }
 
 /**
- * An operator, or a person of the merchant, proposes the account that the merchant is paid to. It is
- * not used before an operator of the service has confirmed it, because a person who can change it
- * alone can take the next payout. To replace a proposal that waits, its number must be given, so
- * that an unseen proposal is never replaced. The merchant's people get a mail.
+ * An operator, or a person of the merchant, proposes the account that the merchant is paid to. It
+ * is not used before an operator of the service has confirmed it, because a person who can change
+ * it alone can take the next payout. To replace a proposal that waits, its number must be given, so
+ * that an unseen proposal is never replaced. The merchant's people are informed by mail.
  */
 export async function proposeAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing; log: Logger },
@@ -79,7 +79,7 @@ export async function proposeAccount(
     const { id, name, territory } = await mustFindMerchant(db, merchant_id);
     const problem = explainBadAccount(wanted, territory.code);
     if (problem !== null) throw new OperatorError(problem);
-    mustCountAsPerson(deps);
+    mustBeApprover(deps);
     const { holder, bank, branch_code, account_number } = wanted;
     // Two proposals at once must not take the same number.
     await lockMerchant(db, id);
@@ -131,8 +131,7 @@ function refuseToReplaceUnseen(newest: BankAccount | null, replaces: number | un
  * Another operator confirms the newest account. A newer proposal that they have not seen is not
  * confirmed. They type the whole account number that the merchant told them, and it must match the
  * proposal. A wrong number is recorded in the audit, and after five of them the proposal cannot be
- * confirmed. Payouts go to the account once it has been in use for the time that the settings
- * demand.
+ * confirmed. Payouts go to the account once the waiting time in the settings is over.
  */
 export async function confirmAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing },
@@ -143,7 +142,7 @@ export async function confirmAccount(
   const confirmed = await operate(deps, operator, 'merchants bank confirm', async (db, at) => {
     const merchant = onOwnClock(deps.clock, await mustFindMerchant(db, merchant_id));
     const { id } = merchant;
-    // Numbers typed at the same time are counted one by one.
+    // Under this lock, numbers typed at the same time are counted one by one.
     await lockMerchant(db, id);
     const [newest, before] = await readAccounts(db, id);
     if (!newest || newest.confirmed_at !== null) {
@@ -156,7 +155,7 @@ export async function confirmAccount(
     }
     const by = { person_id: newest.proposed_person_id, name: newest.proposed_by };
     const refusal = `${operator} proposed this bank account. Another operator must confirm it.`;
-    mustCountAsSecond(deps, operator, [{ by, refusal }]);
+    mustBeSecondApprover(deps, operator, [{ by, refusal }]);
     if (newest.wrong_numbers >= wrongNumbersMax) {
       throw new OperatorError(
         'Five wrong numbers were typed for this proposal. Propose the account again, after you have asked the merchant.',

@@ -60,9 +60,9 @@ export async function* writeStatementCsv(payout: Payout, pages: LinePages): Asyn
 
 export type LinePages = AsyncIterable<PayoutLine[]> | Iterable<PayoutLine[]>;
 
-/** People do not print more than this. A longer statement is for programs. */
+/** People do not print more lines than this. Longer statements are for programs. */
 export const printedLinesMax = 2_000;
-/** A document of this length has five hundred pages. */
+/** A PDF with this many lines has five hundred pages. */
 export const pdfLinesMax = 20_000;
 
 /** Says why a statement has no page to print or no PDF. Null if it has one. */
@@ -89,7 +89,7 @@ export function writeParty(
 
 type Row = [name: string, value: string];
 
-/** Everything that people read beside the lines, in the merchant's language. */
+/** Everything on a statement besides its lines, in the merchant's language. */
 export function describePayout(
   payout: Payout,
   totals: Totals,
@@ -100,7 +100,7 @@ export function describePayout(
   const { language, territory } = merchant;
   const words = catalogues[language].statement;
   const money = (cents: number) => showMoney(cents, territory);
-  // The name of the amount says whether the bank has answered.
+  // The label of the amount shows whether the bank has answered.
   const answered: Partial<Record<Payout['status'], string>> = {
     paid: words.payout_paid,
     returned: words.payout_returned,
@@ -127,10 +127,7 @@ export function describePayout(
   };
 }
 
-/**
- * A statement that prints well, with our fees, page by page. The caller has checked
- * `whyNotPrinted`.
- */
+/** Writes a statement as a page to print, piece by piece. The caller has checked `whyNotPrinted`. */
 export async function* writeStatementHtml(
   payout: Payout,
   pages: LinePages,

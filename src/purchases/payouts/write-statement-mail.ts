@@ -17,7 +17,9 @@ import type { StatementMail } from './statement-mail.ts';
 /** The statement as files. Both are null if it is too long for a mail. */
 type Attached = { csv: string | null; pdf: Buffer | null };
 
-/** Says what was paid, and the fees, in the merchant's language. The statement itself is attached. */
+/**
+ * Writes what was paid, and the fees, in the merchant's language. The statement itself is attached.
+ */
 export function writeStatementMail(
   mail: MailRow,
   about: {
@@ -59,7 +61,7 @@ export function writeStatementMail(
   ]);
 }
 
-/** The row of the outbox that a mail is about. */
+/** The row of the outbox that a mail is sent for. */
 export type MailRow = Pick<StatementMail, 'merchant_id' | 'id'>;
 
 /** The mail of a statement, of a payout or of a month. */

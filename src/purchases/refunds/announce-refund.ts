@@ -5,7 +5,7 @@ import { queueCheckoutEvent } from '#purchases/callbacks/queue-events.ts';
 import { refundResource } from './refund.schema.ts';
 import type { RefundRequest } from './refund.ts';
 
-/** Tells the merchant that a refund now looks different, in the transaction that changed it. */
+/** Informs the merchant that a refund has changed, in the transaction that changed it. */
 export async function announceRefund(
   deps: { random: Random },
   db: Handle,

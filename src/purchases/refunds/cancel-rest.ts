@@ -54,7 +54,10 @@ export async function cancelRest(
   });
 }
 
-/** The payments left to collect. None is in flight, because the dispute pauses the plan. */
+/**
+ * The sum of the payments that are left to collect. None is in flight, because the dispute pauses
+ * the plan.
+ */
 async function sumRest(
   db: Parameters<typeof listInstalments>[0],
   key: { merchant_id: string; checkout_id: string },

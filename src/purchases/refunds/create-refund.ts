@@ -27,7 +27,7 @@ import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
 import { postingsOf } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
-import { findRefund, newRefund, sumRefunds } from './refund.sql.ts';
+import { findRefund, insertRefunds, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
@@ -62,8 +62,8 @@ export async function createRefund(
     // Refunds of one checkout are serialised from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (maybeCommitted) {
-      // The refund is looked for before any refusal: once committed it stands, whatever became
-      // mandatory since.
+      // The refund is looked for before any refusal: once committed it is valid, whatever has
+      // become mandatory since.
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
@@ -116,8 +116,8 @@ export async function createRefund(
 
 /**
  * The integration that created the checkout, which decides how it is refunded (decision 0014), and
- * the sums that are no longer left. Call it after the checkout is locked, so that refunds committed
- * while we waited count.
+ * the amounts that are already refunded or disputed. Call it after the checkout is locked, so that
+ * refunds committed while we waited count.
  */
 const readCreatorAndSums = (db: Handle, { merchant_id, id, integration_id }: Checkout) =>
   Promise.all([
@@ -145,7 +145,9 @@ export async function reserveRefund(
     integration_id: string;
     signed: boolean;
     isApproved: boolean;
-    /** The person at the console who requests it. Null if the merchant does, by the API. */
+    /**
+     * The person at the console who requests it. Null if the merchant requests it through the API.
+     */
     requester: Approver | null;
     reason: string | null;
     uncollected_only?: boolean;
@@ -193,7 +195,7 @@ export async function reserveRefund(
   };
   const movement = { merchant_id, checkout_id: checkout.id, amount, currency, refund_id: id };
   await writeTogether(db, {
-    refund: newRefund([refund]),
+    refund: insertRefunds([refund]),
     postings: postingsOf(deps, last_created_at, [{ ...movement, kind: 'reserved' }]),
   });
   await announceRefund(deps, db, merchant, refund);

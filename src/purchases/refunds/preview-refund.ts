@@ -40,7 +40,7 @@ function explainCapabilities(
 ): string | null {
   for (const { instalment, amount, payment } of parts) {
     if (amount < refundMin) {
-      return `Payment ${instalment} would return ${amount} cents, and the gateway refunds ${refundMin} cents at least.`;
+      return `Payment ${instalment} would return ${amount} cents, and the gateway refunds at least ${refundMin} cents.`;
     }
     const count = counts.get(payment?.payment_ref ?? '') ?? 0;
     if (refundsMax !== null && count >= refundsMax) {
@@ -50,13 +50,13 @@ function explainCapabilities(
     const isOld =
       refundDays !== null && taken !== null && now.since(taken).total('hours') > refundDays * 24;
     if (isOld) {
-      return `Payment ${instalment} was taken more than ${refundDays} days ago, and the gateway refunds it no longer.`;
+      return `Payment ${instalment} was charged more than ${refundDays} days ago, and the gateway no longer refunds it.`;
     }
   }
   return null;
 }
 
-/** The gateways, as far as a preview needs them. */
+/** The part of the gateways that a preview needs. */
 export type CapabilitiesOf = { of(name: GatewayName): { capabilities: Capabilities } };
 
 /**

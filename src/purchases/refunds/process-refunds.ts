@@ -54,14 +54,14 @@ export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Mercha
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Processes a claimed refund as far as possible now, and returns it as it was last seen. Never
+ * Processes a claimed refund as far as is possible now, and returns it as it was last seen. Never
  * throws: the refund is committed, and a later claim continues it.
  */
 export function processRefund(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-  /** Its parts, if the caller has just started it. */
+  /** The refund's parts, if the caller has just started it. */
   begun?: RefundPart[],
 ): Promise<RefundRequest> {
   const work = () => processOnce(deps, merchant, refund, begun);
@@ -128,7 +128,10 @@ async function releaseForRetry(
     await release(deps, refund, nextRetryAt(merchant.now(), refund.attempts));
   } catch (error) {
     // If the release fails too, the lease runs out.
-    deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
+    deps.log.error(
+      { err: error, refund_id: refund.id },
+      'the lease of a refund could not be released',
+    );
   }
 }
 
@@ -187,13 +190,13 @@ async function carryOut(
   refund: RefundRequest,
   begun: RefundPart[] | undefined,
 ): Promise<RefundRequest> {
-  // A refund that has just begun need not be read again, because nothing of it can be disputed yet.
+  // A refund that has just begun need not be read again, because none of it can be disputed yet.
   for (let known = begun; ; known = undefined) {
     const { parts, isDisputed } = known
       ? { parts: known, isDisputed: false }
       : await reading(deps, (db) => readParts(db, refund));
     const open = parts.filter(({ status }) => status === 'open');
-    // A hold is voided last: until then, everything that was reduced can be put back.
+    // A hold is voided last: until then, everything that was reduced can be restored.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
     const answers = await Promise.allSettled(
@@ -219,7 +222,7 @@ async function carryOut(
     }
     if (outcome === 'waits') {
       await release(deps, refund, nextRefundLookUp(now, refund.attempts));
-      // The alert is raised only after about half a day.
+      // `alert` raises an alert only after about half a day.
       await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
       return refund;
     }
@@ -249,7 +252,7 @@ async function ask(
   merchant: Merchant,
   refund: RefundRequest,
   part: RefundPart,
-  /** Whether the part was written with the time of its request. */
+  /** Whether the time of the request is already written to the part. */
   isNoted: boolean,
 ): Promise<PartAnswer> {
   const gateway = deps.gateways.of(refund.gateway);
@@ -298,7 +301,7 @@ function foundRefund(refund: {
   return { outcome: status === 'succeeded' ? 'done' : status, refund_ref };
 }
 
-/** Checks that the card network has not returned what was refunded to the card. */
+/** Checks that what was refunded to the card has not been returned by the card network. */
 async function watch(
   deps: RefundProcessDeps,
   merchant: Merchant,

@@ -23,8 +23,8 @@ import {
   lockWithCheckout,
   movePart,
   moveRefund,
-  newPartStates,
-  newState,
+  updatePartStates,
+  updateState,
 } from './refund.sql.ts';
 import { nextWatch, type RefundPart, type RefundRequest } from './refund.ts';
 import { readProgress } from './refund-sources.sql.ts';
@@ -32,7 +32,10 @@ import { sumOf } from './start-refund.ts';
 
 export type PartAnswer =
   | { outcome: 'done' | 'pending' | 'failed'; refund_ref: string | null }
-  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
+  /**
+   * The request never arrived and its key is too old to be sent again. A request with a new key may
+   * be sent.
+   */
   | { outcome: 'lost' };
 
 type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
@@ -71,13 +74,14 @@ export async function recordParts(
     const ending = isComplete ? completionOf(deps, current, parts, latest, now) : null;
     if (ending) movements.push(ending.movement);
     const writes = {
-      ...(moved.length > 0 && { parts: newPartStates(refund, moved) }),
+      ...(moved.length > 0 && { parts: updatePartStates(refund, moved) }),
       ...reversalsOf(deps, at, books, movements),
       ...ending?.writes,
     };
     if (ending) {
       await announceRefund(deps, db, merchant, ending.refund);
-      // One statement cannot write a payment twice, so a cancelled one is resumed after it.
+      // One statement cannot write a payment twice, so collecting is resumed in a second one if a
+      // payment was cancelled.
       await (cancelled
         ? Promise.all([
             writeTogether(db, { ...writes, cancelled }),
@@ -135,7 +139,6 @@ function paymentOf(instalments: Instalment[], number: number): Instalment {
   return payment;
 }
 
-/** The writes that complete a refund. */
 function completionOf(
   deps: RecordDeps,
   current: RefundRequest,
@@ -159,13 +162,13 @@ function completionOf(
   return {
     refund: { ...current, ...to },
     movement: releaseOf(current, round),
-    writes: { refund: newState(current, ['pending'], to), messages },
+    writes: { refund: updateState(current, ['pending'], to), messages },
   };
 }
 
 /**
- * When to check an ended refund next. It is checked as long as any of it is on a card (decision
- * 0014).
+ * When to check an ended refund next. It is checked as long as a part of it went to a card
+ * (decision 0014).
  */
 function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
   const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
@@ -174,7 +177,10 @@ function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Insta
 
 export const isOnCard = ({ kind, status }: RefundPart) => kind === 'card' && status === 'done';
 
-/** The gateway refused a part: puts back what can be put back (decision 0014). */
+/**
+ * Fails a refund of which the gateway refused a part, and undoes what can be undone (decision
+ * 0014).
+ */
 async function failPending(
   deps: RecordDeps,
   db: Handle,
@@ -204,8 +210,8 @@ async function failPending(
 }
 
 /**
- * Marks a refund failed. Parts that reached the card count as refunded (`kept`): a retry refunds
- * only the rest. They are still watched, because the card network may return them too.
+ * Makes a refund `failed`. Parts that reached the card count as refunded (`kept`), so a retry
+ * refunds only the rest. They are still watched, because the card network may return them too.
  */
 async function fail(
   deps: RecordDeps,
@@ -276,7 +282,7 @@ export async function failRequested(
 /**
  * Records whether the money that an ended refund returned to the card is still there. If the card
  * network returned some of it, the refund has failed. Payments that the refund cancelled stay
- * cancelled, because the shopper was told so (decision 0014).
+ * cancelled, because the shopper was informed of that (decision 0014).
  */
 export async function recordWatch(
   deps: RecordDeps,

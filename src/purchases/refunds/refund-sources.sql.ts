@@ -15,8 +15,8 @@ import { type Books, booksOf, booksQueries } from '#record/ledger/settlement.sql
 import { selectAloneSum, selectParts, selectReturned } from './refund.sql.ts';
 import { type RefundPart, withDisputed } from './refund.ts';
 
-// Each step of a refund reads its rows in one statement. Before that, approving and completing a
-// refund took 40 statements, most of them such reads.
+// Each step of a refund reads its rows in one statement. With a statement for each read, approving
+// and completing a refund took 40.
 
 /** The payments that a refund is taken from, and the reasons why it may not begin. */
 export type RefundSources = {
@@ -112,8 +112,9 @@ const selectApproval = compileOnce((db, key: RefundKey & { checkout_ids: string[
 );
 
 /**
- * The same, and what decides how many people have to approve it: the merchant may have lowered its
- * threshold since it was read. `alone` is the sum that was approved by fewer than two people.
+ * Reads like `readStart`, and also what decides how many people have to approve the refund: the
+ * merchant may have lowered its threshold since it was read. `alone` is the sum that was approved
+ * by fewer than two people.
  */
 export async function readApproval(
   db: Handle,

@@ -26,7 +26,7 @@ export const createRefundOperation: Operation = {
 
 Refunds are open for 100 days: the purchase date is day 0, day 100 is the last. An integration with automatic refunds cannot refund on the day of purchase; it can from 10:00 local time on the next day.
 
-Read its status with [Get one refund request](#getRefund), or be told of every change by [an event](#refundUpdated).`,
+Read its status with [Get one refund request](#getRefund), or get every change as [an event](#refundUpdated).`,
   answer: {
     description: 'The refund was requested.',
     example: { data: exampleRefund },

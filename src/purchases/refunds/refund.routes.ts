@@ -10,7 +10,7 @@ import {
   findInPath,
   managedOwner,
   pathOwner,
-  readList,
+  readMerchantList,
 } from '#merchants/integrations/merchant-reads.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { notFound } from '#platform/http/errors.ts';
@@ -62,7 +62,12 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
       config: { endpoint: 'GET /api/refunds', target: listTarget },
     },
     async (request) => {
-      const { rows, links } = await readList(deps, request, 'refund_requests', '/api/refunds');
+      const { rows, links } = await readMerchantList(
+        deps,
+        request,
+        'refund_requests',
+        '/api/refunds',
+      );
       return { data: rows.map(refundResource), links };
     },
   );

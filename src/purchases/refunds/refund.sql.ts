@@ -35,7 +35,7 @@ export async function sumRefunds(
   return sum;
 }
 
-export const newRefund = statement((db, refunds: RefundRequest[]) =>
+export const insertRefunds = statement((db, refunds: RefundRequest[]) =>
   db.insertInto('refund_requests').values(refunds),
 );
 
@@ -55,7 +55,8 @@ export async function findRefund(
 
 /**
  * The merchant of a refund request, for the command line, which sees all merchants. A refund's key
- * includes its merchant, so refunds of two merchants may share an id; then this finds neither.
+ * includes its merchant, so refunds of two merchants may have the same id. In that case it returns
+ * null.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -96,7 +97,7 @@ const selectAlone = (db: Handle) =>
     )
     .groupBy('checkout_id');
 
-/** The same for one checkout. Returns no row if there are no such refunds. */
+/** The sum of `listAloneSums` for one checkout. Returns no row if there are no such refunds. */
 export const selectAloneSum = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   selectAlone(db).where('merchant_id', '=', merchant_id).where('checkout_id', '=', checkout_id);
 
@@ -117,7 +118,7 @@ export async function sumRefundable(
   return Math.max(0, checkout.amount - refunded - disputed);
 }
 
-/** The newest refund requests of a checkout, the oldest of them first. */
+/** The newest refund requests of a checkout, in ascending order. */
 export const selectNewestRefunds = (
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
@@ -181,7 +182,6 @@ export const dueRefunds: DueWork<'refund_requests'> = {
   due: 'due_at',
 };
 
-/** The merchant and the checkout of a refund. */
 export async function findRefundOwner(
   db: Handle,
   { merchant_id, id }: Key,
@@ -240,7 +240,7 @@ const lockBoth = compileOnce((db, key: CheckoutKey & Key) =>
     .where('c.id', '=', key.checkout_id)
     .where('c.merchant_id', '=', key.merchant_id)
     .where('r.id', '=', key.id)
-    // The server locks in this order.
+    // The server takes the locks in this order.
     .forNoKeyUpdate('c')
     .forUpdate('r'),
 );
@@ -257,11 +257,11 @@ const updateRefund = (db: Handle, { merchant_id, id, from, ...to }: Moved) =>
     .where('merchant_id', '=', merchant_id)
     .where(sql<boolean>`status = any (${from}::text[])`);
 
-const updateState = statement((db, moved: Moved) => updateRefund(db, moved).returning('id'));
+const writeState = statement((db, moved: Moved) => updateRefund(db, moved).returning('id'));
 
 /** Moves a refund that is locked. */
-export const newState = ({ merchant_id, id }: Key, from: RefundStatus[], to: Changes) =>
-  updateState({ merchant_id, id, from, ...to });
+export const updateState = ({ merchant_id, id }: Key, from: RefundStatus[], to: Changes) =>
+  writeState({ merchant_id, id, from, ...to });
 
 /**
  * Moves a refund from one of the given statuses. Returns null if another process moved it first.
@@ -279,11 +279,10 @@ export async function moveRefund(
 
 const updateAndRead = compileOnce((db, moved: Moved) => updateRefund(db, moved).returningAll());
 
-export const newParts = statement((db, parts: Insertable<Tables['refund_parts']>[]) =>
+export const insertParts = statement((db, parts: Insertable<Tables['refund_parts']>[]) =>
   db.insertInto('refund_parts').values(parts),
 );
 
-/** The parts of a refund, in order. */
 export const selectParts = (db: Handle, { merchant_id, id }: Key) =>
   db
     .selectFrom('refund_parts')
@@ -331,15 +330,15 @@ const updateParts = statement((db, values: Key & { parts: string }) =>
       settled_at: ref('v.settled_at'),
     }))
     .where('p.merchant_id', '=', values.merchant_id)
-    // The planner does not know how few these are. By the id of each it would read all parts of the
-    // merchant.
+    // The planner does not know how few these parts are. Without this condition it would read all
+    // parts of the merchant.
     .where('p.refund_id', '=', values.id)
     .whereRef('p.id', '=', 'v.id')
     .returning('p.id'),
 );
 
 /** Moves parts of a refund that is locked. */
-export const newPartStates = ({ merchant_id, id }: Key, parts: RefundPart[]) =>
+export const updatePartStates = ({ merchant_id, id }: Key, parts: RefundPart[]) =>
   updateParts({ merchant_id, id, parts: JSON.stringify(parts) });
 
 /** Returns false if an earlier run has written this result. */

@@ -363,7 +363,7 @@ describe('two people agree to a refund above the threshold', () => {
     ] as const) {
       assert.equal(isFirstOfTwo(refundOf(), above, alone), expected);
       assert.equal(neededSecondPerson(refundOf(), above, alone), expected);
-      // The approval after a first person's is the second.
+      // After a first person's approval, the next one is the second.
       assert.equal(isFirstOfTwo(refundOf(thandi), above, alone), false);
       assert.equal(isFirstOfTwo(refundOf(sipho), above, alone), false);
     }
@@ -375,7 +375,7 @@ describe('two people agree to a refund above the threshold', () => {
       [sipho, true],
       [thandi, true],
       [{ ...thandi, approved_at, approved_by_name: 'Sipho' }, true],
-      // The service approved it when it was created.
+      // The service approved this one when it was created.
       [{ ...thandi, approved_at }, false],
       [{ ...sipho, approved_at }, true],
       [{ approved_at }, false],

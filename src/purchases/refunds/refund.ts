@@ -91,7 +91,8 @@ export const firstApproverOf = (refund: RefundRequest): Approver | null =>
     : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
 
 /**
- * The people who agreed to a refund that waits for review, and why each of them cannot approve it.
+ * The people who agreed to a refund that waits for review, and why each of them cannot approve it
+ * again.
  */
 export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string }[] {
   const [requester, first] = [requesterOf(refund), firstApproverOf(refund)];
@@ -154,7 +155,7 @@ export type RefundPart = {
 
 /**
  * The id of a refund that a person asks for. The browser chooses `request_id`, so the id includes
- * the merchant: it must not become the id of another merchant's refund (decision 0074).
+ * the merchant: otherwise it could be the id of another merchant's refund (decision 0074).
  */
 export const requestedId = (merchant_id: string, request_id: string) =>
   derivedId('requested refund', merchant_id, request_id);
@@ -256,7 +257,7 @@ function takeAllowed(sources: Source[], amount: number, payment_min: number): nu
     .filter(({ kind }) => kind === 'card')
     .reduce((sum, { room }) => sum + room, 0);
   const spare = ({ room }: Source) => Math.max(0, room - payment_min);
-  // The payments of a plan are alike, so there are few distinct states.
+  // The payments of a plan are mostly equal, so there are few distinct states.
   const failed = new Set<string>();
   const choose = (index: number, left: number, spared: number): boolean[] | null => {
     const source = open[index];
@@ -319,7 +320,7 @@ export function explainBadReason(reason: string): string | null {
   return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
 }
 
-/** How many days after its completion we check that a refund still stands. */
+/** How many days after its completion we check that a refund was not returned. */
 const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
 
 /** When a complete refund is checked next, or null after the last check. */

@@ -6,7 +6,7 @@ import { newLease } from '#platform/database/due-work.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
-import { approverOf, mustCountAsPerson } from '#record/actions/second-person.ts';
+import { approverOf, mustBeApprover } from '#record/actions/second-person.ts';
 import { reserveRefund } from './create-refund.ts';
 import { processRefund } from './process-refunds.ts';
 import { findRefund, moveRefund, sumAlone, sumRefundable } from './refund.sql.ts';
@@ -24,8 +24,8 @@ type Wanted = {
 
 /**
  * An operator asks for a refund. It needs no review, so it is processed at once, unless it is above
- * the merchant's threshold: then another person has to approve it (decision 0074). Operators are not
- * bound by the merchants' refund window; the preview warns about it.
+ * the merchant's threshold, where another person has to approve it (decision 0074). Operators are
+ * not bound by the merchants' refund window; the preview warns about it.
  */
 export async function requestRefund(
   deps: ReviewDeps,
@@ -62,12 +62,12 @@ export async function requestRefund(
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    // Earlier refunds are added, so that several small refunds cannot replace a large one.
+    // Earlier refunds count too, so that several small refunds cannot replace a large one.
     const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
     // The merchant was read before the lock, and its threshold may have been lowered since.
     const above = thresholdOf(deps, await findThreshold(db, merchant.id));
     const isApproved = !needsSecondPerson(alone + amount, above);
-    if (!isApproved) mustCountAsPerson(deps);
+    if (!isApproved) mustBeApprover(deps);
     const reserved = await reserveRefund(deps, db, { merchant, now: merchant.now() }, checkout, {
       id,
       amount,
@@ -85,7 +85,8 @@ export async function requestRefund(
     const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
     return { ...about, subject_id: id, result: { refund: claimed, isClaimed: true } };
   });
-  // If it is not claimed, another person has to approve it, or an identical request processes it.
+  // If it is not claimed, another person has to approve it, or the same request is being processed
+  // elsewhere.
   return isClaimed ? await processRefund(deps, merchant, refund) : refund;
 }
 

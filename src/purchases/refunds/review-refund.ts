@@ -14,7 +14,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { approverOf, mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
+import { approverOf, mustBeApprover, mustBeSecondApprover } from '#record/actions/second-person.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
@@ -37,7 +37,6 @@ import {
 import { type RefundStart, readApproval, readStart } from './refund-sources.sql.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
-/** Deps to process refunds, and to know how many people have to agree. */
 export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 
 /**
@@ -66,11 +65,11 @@ export async function approveRefund(
       throw notReviewable(refund, 'approved');
     }
     const agreed = agreedTo(refund);
-    if (agreed.length > 0) mustCountAsSecond(deps, operator, agreed);
+    if (agreed.length > 0) mustBeSecondApprover(deps, operator, agreed);
     const reviewer = approverOf(deps, operator);
     const above = agreed.length === 0 ? thresholdOf(deps, facts.threshold) : null;
     if (above !== null && isFirstOfTwo(refund, above, facts.alone)) {
-      mustCountAsPerson(deps);
+      mustBeApprover(deps);
       return await move(db, refund, {
         first_approved_by: reviewer.person_id,
         first_approved_by_name: reviewer.name,
@@ -130,7 +129,7 @@ export async function retryRefund(
     }
     if (refund.approved_at === null) {
       throw new OperatorError(
-        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or by the merchant's API.`,
+        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or through the merchant API.`,
       );
     }
     const moved = sumOf(facts.earlier.filter(({ status }) => status === 'done'));
@@ -213,8 +212,7 @@ async function reviewed(
 }
 
 /**
- * The refund that an operator named. None of these values ever changes, so they are read before the
- * lock.
+ * The refund that an operator named. These values never change, so they are read before the lock.
  */
 type Found = { merchant_id: string; checkout_id: string; id: string; merchant: Merchant };
 
@@ -233,7 +231,9 @@ async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found>
   return { merchant_id: merchant.id, checkout_id: owner.checkout_id, id, merchant };
 }
 
-/** Starts a refund, unless a dispute took the money that it needs: then processing fails it. */
+/**
+ * Starts a refund, unless a dispute took the money that it needs. In that case processing fails it.
+ */
 async function startUnlessSpent(
   deps: RefundProcessDeps,
   db: Handle,

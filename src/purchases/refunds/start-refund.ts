@@ -7,7 +7,7 @@ import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { reducePlan } from '#purchases/instalments/reduce-instalment.ts';
 import { type Movement, reversalsOf } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
-import { newParts, newState } from './refund.sql.ts';
+import { insertParts, updateState } from './refund.sql.ts';
 import {
   NothingLeft,
   type PlannedPart,
@@ -30,8 +30,8 @@ export const planRefund = (
 ): PlannedPart[] | null => splitRefund(instalments, given, amount, territory.payment_min);
 
 /**
- * Why a refund cannot begin now. The split depends on the outcome of a payment that is being
- * collected.
+ * Why a refund cannot begin now. While a payment is being collected, the split depends on its
+ * outcome.
  */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
 
@@ -56,7 +56,6 @@ export async function startRefund(
     at: Timestamp;
     lease: string | null;
     leased_until: Timestamp | null;
-    /** The person who approves it now. */
     approved_by?: string | null;
     approved_by_name?: string;
   },
@@ -107,8 +106,8 @@ export async function startRefund(
   const started: RefundRequest = { ...refund, ...to };
   await announceRefund(deps, db, merchant, started);
   const writes = {
-    refund: newState(refund, [from], to),
-    parts: newParts(parts),
+    refund: updateState(refund, [from], to),
+    parts: insertParts(parts),
     plan: reducePlan(refund, sources.instalments, uncollected),
     ...reversalsOf(deps, at, books, movements),
   };

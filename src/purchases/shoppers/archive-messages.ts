@@ -21,9 +21,9 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Moves the messages of finished checkouts to the archive, those whose last message is older than
- * some days. They are read from there as before. Two of these at once, or one that is stopped, move
- * each message once. The audit has its start, so that one that was stopped is there too, and its
- * end. Returns how many were moved.
+ * some days. They are read from there as before. Each message is moved once, even if two runs
+ * overlap or one is stopped. The audit records the start, so that a stopped run is recorded too,
+ * and the end. Returns how many were moved.
  */
 export async function archiveMessages(
   deps: OperatorDeps,
@@ -75,7 +75,10 @@ async function* listMerchantIds(deps: OperatorDeps): AsyncGenerator<string> {
   }
 }
 
-/** An erasure locks the checkout as well, so it finds the messages either here or there. */
+/**
+ * An erasure also locks the checkout, so it finds each message either in its table or in the
+ * archive.
+ */
 async function moveFinished(
   deps: OperatorDeps,
   db: Handle,

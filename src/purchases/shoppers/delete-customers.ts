@@ -67,7 +67,10 @@ async function deleteCustomer(
       });
     } catch (failure) {
       // If the release fails too, the lease runs out.
-      deps.log.error({ ...about, err: failure }, 'a deletion at the gateway was not released');
+      deps.log.error(
+        { ...about, err: failure },
+        'the lease of a deletion at the gateway could not be released',
+      );
     }
   }
 }

@@ -70,8 +70,8 @@ const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
 };
 
 /**
- * Finds checkouts that were created before the retention period, and makes their erasure due.
- * Without a retention period nothing is due.
+ * Finds checkouts that are older than the retention period, and makes their erasure due. Without a
+ * retention period nothing is due.
  */
 export async function findExpired(deps: ErasureDeps): Promise<number> {
   if (deps.retentionDays === null) {

@@ -48,14 +48,13 @@ import {
 } from './shopper-data.sql.ts';
 
 export type Erasure = {
-  /** The checkouts whose data was erased. */
   erased: string[];
   /** The checkouts that stay as they are, and why. */
   refused: { checkout_id: string; reason: string }[];
   /** How many payment links and refused requests named the shopper. */
   payment_links: number;
   refused_requests: number;
-  /** Data that names the shopper and cannot be erased now. */
+  /** Data that names the shopper and cannot be erased yet. */
   kept: Kept[];
 };
 
@@ -94,7 +93,7 @@ async function findShopper(db: Handle, email: string) {
 }
 
 /**
- * Erases what is held about the shopper with an e-mail address, in finished checkouts of every
+ * Erases what is stored about the shopper with an e-mail address, in finished checkouts of every
  * merchant. Checkouts that are still open are refused, each with the reason. Amounts, dates,
  * statuses, postings and the gateway's references stay. The audit row does not name the shopper.
  */
@@ -170,7 +169,7 @@ async function sortOut(
   return { erased, refused };
 }
 
-/** The real time, and the time of a merchant. */
+/** The real time, and the merchant's time. */
 export async function timesOf(deps: Pick<OperatorDeps, 'clock'>, db: Handle, merchant_id: string) {
   const now = timestamp(deps.clock.now());
   const merchant = await findMerchant(db, deps.clock, merchant_id);

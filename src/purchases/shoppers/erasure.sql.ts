@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { disputeEvents } from '#purchases/disputes/dispute.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 import { isInBody } from './shopper-data.sql.ts';
 
 // All statements that erase personal data, from every table, in one file so that they can be
@@ -14,7 +14,10 @@ import { isInBody } from './shopper-data.sql.ts';
 const isAbout = (checkout_id: RawBuilder<unknown>) =>
   sql<boolean>`(listed_id = ${checkout_id} or event is not null and checkout_id = ${checkout_id})`;
 
-/** Keeps operators and workers from claiming the callbacks and the messages until the transaction ends. */
+/**
+ * Locks the callbacks and the messages, so that no operator or worker claims them until the
+ * transaction ends.
+ */
 export async function lockErasedRows(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -152,8 +155,8 @@ type LinkKey = { merchant_id: string; id: string };
 
 /**
  * The answers of a mail server may name the shopper, and a sandbox keeps the mails. A mail that is
- * being sent loses its lease, so that its answer is not recorded. The caller has changed the links
- * before, so that no further mail of them is queued.
+ * being sent loses its lease, so that its answer is not recorded. The caller has already changed
+ * the links, so that no further mail about them is queued.
  */
 async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestamp): Promise<void> {
   if (links.length === 0) return;
@@ -161,7 +164,7 @@ async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestam
   const isOfMerchant = sql<boolean>`merchant_id = any(${merchant_ids}::uuid[])`;
   const isOfLink = sql<boolean>`
     ${isOfMerchant} and payment_link_id = any(${links.map(({ id }) => id)}::uuid[])`;
-  // A merchant's clock may be ahead.
+  // The merchant's clock may be ahead of `now`.
   await sql`
     update messages
     set status = 'skipped', due_at = null, settled_at = greatest(created_at, ${now}::timestamptz),
@@ -299,7 +302,7 @@ export async function deleteErasedRequests(db: Handle, email: string): Promise<v
   await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
 }
 
-/** Mails to the merchant's people name the order, and the order may name the shopper. */
+/** Mails to the merchant's people name the order, and its reference may name the shopper. */
 export async function deleteErasedPersonMails(
   db: Handle,
   { merchant_id, id, payment_link_id }: Checkout,

@@ -14,7 +14,7 @@ import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { presentAction, selectActions } from '#record/actions/operator-action.sql.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 import {
   type CheckoutTable,
   checkoutTables,
@@ -52,7 +52,7 @@ const subjectsMax = 1_000;
 const idleMinutesMax = 10;
 
 /**
- * Writes everything that we hold about the shopper with an e-mail address, of every merchant, as
+ * Writes everything that is stored about the shopper with an e-mail address, of every merchant, as
  * JSON. It is read in pages from one snapshot and written piece by piece. An operator may run one
  * export at a time. The audit lists its checkouts before the first piece is written, and does not
  * name the shopper.
@@ -96,7 +96,7 @@ export async function exportShopper(
       for await (const piece of writeJson(whole, indent)) await write(piece);
     } catch (cause) {
       // The reader already has a part of it, so this is never retried.
-      throw new OperatorError('The export broke off. Run the command again.', { cause });
+      throw new OperatorError('The export was interrupted. Run the command again.', { cause });
     }
   });
 }
@@ -110,7 +110,7 @@ async function* presented<Row, Shown>(
   }
 }
 
-/** One checkout with everything about it. An array is read when it is written. */
+/** One checkout with everything about it. Each array is read when it is written. */
 async function exportCheckout(db: Handle, { sealed_verify: _, ...checkout }: Checkout) {
   const { merchant_id, id: checkout_id } = checkout;
   const key = { merchant_id, checkout_id };

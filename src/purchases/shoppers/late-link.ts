@@ -1,7 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { insertLateLinks, type PlanKey } from './plan-proof.sql.ts';
+import { insertLateLinks, type PlanKey } from './plan-access.sql.ts';
 import { hashToken } from './send-link.ts';
 
 /** The retries of a payment take seven days. The link in the first mail must outlive them. */

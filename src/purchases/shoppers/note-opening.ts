@@ -10,9 +10,9 @@ import { insertOpenings, type Opening } from './opening.sql.ts';
 const openingsMax = 20;
 
 /**
- * Records once for each checkout that its page was opened, for the console's charts. The page is
- * shown even if that cannot be written. Openings that arrive while one is being written share the
- * next commit.
+ * Records once for each checkout that its page was opened, for the console's charts. If that cannot
+ * be written, the page is shown nevertheless. Openings that arrive while one is being written share
+ * the next commit.
  */
 export function openingNotes(deps: {
   database: Database;
@@ -20,11 +20,12 @@ export function openingNotes(deps: {
   random: Random;
   log: Logger;
 }): (merchant: Merchant, checkout: { merchant_id: string; id: string }) => Promise<void> {
-  const warn = (err: unknown) => deps.log.warn({ err }, 'the opening of a page could not be noted');
+  const warn = (err: unknown) =>
+    deps.log.warn({ err }, 'the opening of a page could not be recorded');
   const write = async (openings: Opening[]) => {
     // The rows are always in the same order, so that two processes cannot deadlock.
     const sorted = openings.toSorted((a, b) => (a.checkout_id < b.checkout_id ? -1 : 1));
-    // If it fails, it is not retried, so that no page waits for it.
+    // A failed write is not retried, so that no page waits for it.
     await insertOpenings(deps.database.db, sorted).catch(warn);
     return openings;
   };

@@ -28,7 +28,7 @@ import type { PaymentDeps } from '#purchases/payments/settle-attempt.ts';
 import { isPast } from './last-movement.ts';
 import type { PayPage } from './pay-page.ts';
 import { type Plan, presentPlan } from './plan.ts';
-import { findPlanSession, type PlanKey } from './plan-proof.sql.ts';
+import { findPlanSession, type PlanKey } from './plan-access.sql.ts';
 import { presentPage } from './present-page.ts';
 import { planOf, planQueries, readPlan } from './read-plan.ts';
 import { hashToken } from './send-link.ts';
@@ -52,7 +52,7 @@ export type OpenedPage = {
   session: PayPage['session'];
   /** Null without a session for the whole plan, or if the shopper asked no question. */
   conversation: ConversationEntry[] | null;
-  /** Money is stopped: no payment can begin. */
+  /** Whether money is stopped, so that no payment can begin. */
   paused: boolean;
 };
 
@@ -129,7 +129,6 @@ async function findPage(deps: { clock: Clock }, db: Handle, key: PlanKey, isLike
     attempts: asRows(rows.attempts),
     callback: asRows(rows.callbacks)[0] ?? null,
     isBlockedNow: rows.blocks.length > 0,
-    /** The plan, if it was read. */
     known: paid ? planOf(paid) : null,
   };
 }
@@ -167,7 +166,10 @@ const isPaused = (deps: PageDeps) =>
     () => false,
   );
 
-/** Until sessions may open, the page is that of a shopper without one (decision 0097). */
+/**
+ * Returns null until sessions are accepted, so that the page is shown as without a session
+ * (decision 0097).
+ */
 async function tokenOf(deps: PageDeps, request: FastifyRequest, checkoutId: string) {
   const token = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkoutId);
   return token === null || (await deps.money.accessProblem()) === null ? token : null;

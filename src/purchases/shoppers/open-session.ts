@@ -5,7 +5,6 @@ import { transaction } from '#platform/database/transaction.ts';
 import { type AccessDeps, mustBeOpen } from '#platform/http/open-access.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import type { SessionScope } from './plan-attempt.ts';
 import {
   deletePlanSession,
   findLateLink,
@@ -13,7 +12,8 @@ import {
   insertPlanSession,
   movePlanLinkUsed,
   type PlanKey,
-} from './plan-proof.sql.ts';
+} from './plan-access.sql.ts';
+import type { SessionScope } from './plan-attempt.ts';
 import { hashToken } from './send-link.ts';
 
 export type SessionDeps = AccessDeps & { database: Database; clock: Clock; random: Random };
@@ -49,7 +49,7 @@ export async function openSession(
   });
 }
 
-/** Marks a one-time link as used. */
+/** The scope of the session that a link opens, or null. Marks a one-time link as used. */
 async function scopeOf(
   db: Handle,
   key: PlanKey,

@@ -101,7 +101,10 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 }
 
-/** The gateway did not report the outcome of a payment that the card form may have confirmed. */
+/**
+ * The page for a payment that the card form may have confirmed and whose outcome the gateway did
+ * not report.
+ */
 const asUnknown = (page: PayPage): PayPage => ({
   ...page,
   ...(page.status === 'begun' && { status: 'paying' }),

@@ -21,7 +21,6 @@ export type RenderPayPage = (
   },
 ) => Buffer;
 
-/** The texts of a payment link's page. */
 export type LinkWords = Pick<Words, 'page' | 'link'>;
 
 /** The exports of web/pay/server.tsx. */
@@ -61,7 +60,7 @@ export type PayHtml = {
 const dist = new URL('../../../web/dist/pay/', import.meta.url);
 const types: Record<string, string> = { js: 'text/javascript; charset=utf-8' };
 
-/** Runs once per process and keeps everything in memory. */
+/** Loads the files once per process and keeps them in memory. */
 export async function loadPayHtml(): Promise<PayHtml> {
   const { server, manifest } = await loadPayServer();
   const script = {

@@ -20,11 +20,10 @@ export type PageEntry = { name: string | null; text: string; at: string };
 
 export type PayPage = {
   /**
-   * `open`: the shopper may pay. `paying`: an attempt is in flight, in this tab or another.
-   * `begun`: the payment has begun, and the shopper enters the card in `card_session`.
-   * `challenge`: the shopper's bank challenges them at `challenge_url`. `expired`: no payment may
-   * begin, because the link is too old or had too many attempts. Otherwise the checkout's final
-   * status.
+   * `open` means that the shopper may pay, `paying` that an attempt is in flight, in this tab or
+   * another, and `begun` that the shopper enters the card in `card_session`. With `challenge` the
+   * shopper's bank challenges them at `challenge_url`. With `expired` no payment may begin, because
+   * the link is too old or had too many attempts. The others are the checkout's final statuses.
    */
   status:
     | 'open'
@@ -35,7 +34,7 @@ export type PayPage = {
     | Exclude<CheckoutStatus, 'received'>;
   /** Always false in production. */
   test_mode: boolean;
-  /** Where a sandbox shows its messages, if it does. Always null in production. */
+  /** Where a sandbox shows its messages, if it has a mailbox. Always null in production. */
   mailbox_url: string | null;
   merchant_name: string;
   merchant: MerchantProfile;
@@ -61,25 +60,25 @@ export type PayPage = {
   /** The plan of a successful checkout, for its shopper; null for any other checkout. */
   plan: PaidPlan | null;
   /**
-   * Whether the shopper can get a mail with a link that proves their address. They can act only with
-   * such a link.
+   * Whether the shopper can get a mail with a link that signs them in. Without such a link they can
+   * only read.
    */
   sends_links: boolean;
   /**
-   * Set if the shopper has proved the address given at checkout. They may act within `scope` until
-   * it expires.
+   * Set if the shopper signed in with a link from a mail. They may act within `scope` until it
+   * expires.
    */
   session: { expires_at: string; scope: SessionScope } | null;
   /**
-   * The newest questions and answers, the oldest of them first. Null without a session for the whole
+   * The newest questions and answers, in ascending order. Null without a session for the whole
    * plan, or if the shopper asked no question.
    */
   conversation: { entries: PageEntry[]; is_answered: boolean } | null;
   /** A message is answered within this many working days. */
   answer_days: number;
   /**
-   * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
-   * attempt.
+   * The shopper's attempt on the plan that is in flight, or the last one in this session. Null if
+   * there was no attempt.
    */
   attempt: PlanAttempt | null;
   challenge_url: string | null;

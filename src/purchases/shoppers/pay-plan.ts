@@ -28,6 +28,7 @@ import {
 } from '#purchases/payments/payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from '#purchases/payments/settle-attempt.ts';
 import { coveredBy } from './plan.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 import {
   type PayPlanRequest,
   type PlanPurpose,
@@ -35,7 +36,6 @@ import {
   paysStored,
   type ReplaceCardRequest,
 } from './plan-attempt.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
 
 type PaidCheckout = Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>;
 
@@ -78,7 +78,6 @@ export async function replaceStoredCard(
 type Wanted = {
   purpose: PlanPurpose;
   card_token: string | null;
-  /** Whether the stored card pays. */
   isStored: boolean;
   consent: Consent | null;
   /** The payments to pay; null when the card is replaced. */
@@ -103,8 +102,8 @@ async function begin(
 }
 
 /**
- * The key of the card that the shopper entered. The gateway is asked only if it has permanently
- * declined a card of this checkout, which may be the same card (decision 0027).
+ * The key of the card that the shopper entered. The gateway is asked only if a card of this
+ * checkout was declined for good, because it may be the same card (decision 0027).
  */
 async function readEntered(
   deps: PaymentDeps,

@@ -1,5 +1,5 @@
 import type { Handle } from '#platform/database/database.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 
 type CardFace = { brand: string | null; last4: string | null };
 

@@ -11,13 +11,15 @@ import {
 export type PlanPurpose = Exclude<AttemptPurpose, 'first_payment'>;
 
 /**
- * `late`: payments that are late, all or some of them. `next`: the next one, before its date.
- * `rest`: everything that is not paid yet.
+ * `late` means payments that are late, all or some of them; `next` the next payment, before its
+ * date; `rest` everything that is not paid yet.
  */
 export const payableParts = ['late', 'next', 'rest'] as const;
 export type PayablePart = (typeof payableParts)[number];
 
-/** `plan`: it may do everything on the plan. `late`: it may only pay what is late. */
+/**
+ * A session with `plan` may do everything on the plan. One with `late` may only pay what is late.
+ */
 export type SessionScope = 'plan' | 'late';
 
 /**
@@ -40,13 +42,13 @@ export type PayPlanRequest = {
    * The gateway's token for another card. Null means the stored card, unless `enters_card` is set.
    */
   card_token: string | null;
-  /** Another card is entered in the session that begins. */
+  /** Whether another card is entered in the session that begins. */
   enters_card?: boolean;
   /** Whether the other card replaces the stored one for the remaining payments. */
   keep_card: boolean;
   /**
-   * With `keep_card`: the consent as the page showed it, with the number, amount and date of each
-   * payment that remains. Otherwise null.
+   * If `keep_card` is set, the consent as the page showed it, with the number, amount and date of
+   * each payment that remains. Otherwise null.
    */
   consent: Consent | null;
 };
@@ -64,9 +66,7 @@ export type ReplaceCardRequest = { card_token: string | null; consent: Consent }
 export type PlanRefusal =
   /** The service is charging one of these payments at this moment. */
   | 'being_charged'
-  /** A refund of the order is in progress. */
   | 'refund_in_progress'
-  /** A dispute with the bank pauses the plan. */
   | 'disputed'
   /** The payments are not what the page showed. */
   | 'plan_changed'
@@ -84,10 +84,11 @@ export type PlanAttempt = {
   number: number;
   purpose: PlanPurpose;
   /**
-   * `working`: the outcome is not known yet; the page polls. `begun`: the shopper enters the card in
-   * `card_session`. `challenge`: the shopper's bank challenges them at `challenge_url`. `declined`:
-   * nothing was charged or changed; the shopper may retry. `done`: paid, or the card is replaced.
-   * `refused`: nothing began, see `refusal`; it occurs only in the answer to the request.
+   * With `working` the outcome is not known yet, and the page polls. With `begun` the shopper
+   * enters the card in `card_session`, and with `challenge` their bank challenges them at
+   * `challenge_url`. `declined` means that nothing was charged or changed, and that the shopper may
+   * retry; `done` that it is paid, or the card is replaced. `refused` means that nothing began (see
+   * `refusal`), and occurs only in the answer to the request.
    */
   status: 'working' | 'begun' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */
@@ -100,7 +101,7 @@ export type PlanAttempt = {
   refusal: PlanRefusal | null;
 };
 
-/** The page shows an outcome for as long as a session lasts. */
+/** The page shows an outcome as long as a session lasts. */
 const newsMinutes = 30;
 
 /** Without a session the page shows only that an attempt is in flight. */

@@ -65,14 +65,14 @@ async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<Opened
   const opened = await mustOpenPage(deps, request);
   const { plan, session } = opened;
   if (plan === null) throw notFound('This payment link has no plan.');
-  if (session === null) throw forbidden('Open your payments with a link from your mail first.');
+  if (session === null) throw forbidden('Open your payments with the link in your e-mail first.');
   return { ...opened, plan };
 }
 
 /** The link in a mail about a late payment allows only paying what is late. */
 function refuseScope({ session }: OpenedPlan, panel: PlanPanel): void {
   if (session?.scope === 'plan' || panel === 'late') return;
-  throw forbidden('This link only pays what is late. Ask for a link to do more.');
+  throw forbidden('With this link you can only pay what is late. Ask for a new link to do more.');
 }
 
 async function attempt(

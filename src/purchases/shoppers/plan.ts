@@ -28,7 +28,7 @@ export type PlanPayment = {
   /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
   paid_at: Timestamp | null;
   /**
-   * For a late payment: why the bank declined to charge it without the shopper, and when the
+   * For a late payment, why the bank declined to charge it without the shopper, and when the
    * service retries it (null if it does not). Only a browser with a session gets the reason.
    */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
@@ -43,15 +43,15 @@ export type Plan = {
   payments: PlanPayment[];
   /** The stored card, or the card that paid a single payment. */
   card: { brand: string | null; last4: string | null } | null;
-  /** Whether `card` is stored: then it can be charged again, and replaced. */
+  /** Whether `card` is stored, so that it can be charged again and replaced. */
   is_card_stored: boolean;
   paid: number;
   outstanding: number;
-  /** The newest refunds, the oldest of them first. */
+  /** The newest refunds, in ascending order. */
   refunds: PlanRefund[];
   /** How many refunds there were before them. */
   refunds_before: number;
-  /** Whether charging is paused: a refund is in progress, or see `dispute`. */
+  /** Whether charging is paused, because a refund is in progress or for the reason in `dispute`. */
   is_paused: boolean;
   /** Whether charging is blocked until an operator has looked at the checkout (decision 0098). */
   is_blocked: boolean;
@@ -75,7 +75,6 @@ export type PlanRows = MovementRows & {
   newestRefunds: PlanRefund[];
   /** The amount that refunds returned to the card, by payment. */
   returned: Map<number, number>;
-  /** The stored card. */
   card: Plan['card'];
   isBlocked: boolean;
 };
@@ -118,7 +117,7 @@ export function presentPlan(rows: PlanRows): Plan {
   };
 }
 
-/** The shopper paid at checkout, and the hold was captured later. */
+/** Whether the shopper paid at checkout, and the hold was captured later. */
 const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
@@ -134,7 +133,7 @@ function declineOf(collections: Collection[]): DeclineReason | null {
   return newest?.decline_reason ?? null;
 }
 
-/** The plan for a browser without a session, which does not learn why a card was declined. */
+/** The plan for a browser without a session, which must not show why a card was declined. */
 export const withoutReasons = (plan: Plan): Plan => ({
   ...plan,
   payments: plan.payments.map((one) => ({

@@ -97,7 +97,7 @@ export function presentPage(
   };
 }
 
-/** An answer comes from the merchant: the page does not name the person who wrote it. */
+/** Answers are shown in the merchant's name, not in that of the person who wrote them. */
 function presentConversation(
   entries: ConversationEntry[],
   merchant_name: string,
@@ -140,7 +140,7 @@ function sessionOf(
 }
 
 /**
- * A once-off payment stores no card, but its attempt tells which card paid. If the hold lapsed, the
+ * A once-off payment stores no card, but its attempt shows which card paid. If the hold lapsed, the
  * shopper may have paid later with another card.
  */
 function presentCard(plan: Plan, attempts: PaymentAttempt[], onPlan: PaymentAttempt | null): Plan {

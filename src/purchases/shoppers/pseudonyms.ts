@@ -14,7 +14,7 @@ export type Identifiers = {
 /** A merchant's reference or one of our sentences may contain a word of a name by chance. */
 type Text = 'made by programs' | 'written by people';
 
-/** Shorter texts occur by chance, and replacing them would garble other data. */
+/** Shorter texts occur by chance, and replacing them would damage other data. */
 const charactersMin = 4;
 
 /** A shorter word of a name, such as "de", identifies no one. */
@@ -119,7 +119,7 @@ export function pseudonymise(
 ): ErasedCheckout {
   const { id, client_reference_id, line_items } = checkout;
   return {
-    // The merchant's books refer to it, so it stays unless it names the person.
+    // The merchant's books refer to the reference, so it stays unless it names the person.
     client_reference_id: namesPerson(client_reference_id, identifiers)
       ? `erased-${id}`
       : client_reference_id,

@@ -17,7 +17,7 @@ import {
   summariseRefunds,
 } from '#purchases/refunds/refund.sql.ts';
 import type { MovementRows, PlanRows } from './plan.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 
 /** The page shows this many refunds, and how many others there are. */
 const refundsShownMax = 50;

@@ -68,7 +68,6 @@ export function describeReceipt(
   about: {
     checkout: Pick<Checkout, 'id' | 'client_reference_id' | 'amount' | 'line_items'>;
     merchant: MerchantProfile & { name: string; territory: Territory };
-    /** The card that paid this payment. */
     card: Plan['card'];
     language: Language;
   },
@@ -132,7 +131,7 @@ function listItems(
   return [...items, [page.total, money(amount)]];
 }
 
-/** A receipt as a page that prints well. */
+/** A receipt as a page to print. */
 export function writeReceipt(receipt: Receipt, nonce: string): string {
   const facts = (rows: [name: string, value: string][]) =>
     rows

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 
 // Statements about the retention period, and about the gateway's records of erased shoppers
 // (decision 0070).
@@ -31,7 +31,7 @@ export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp)
     on conflict do nothing`.execute(db);
 }
 
-/** There is no retention period any more, so nothing is due. */
+/** Deletes all rows about the retention, because there is no retention period any more. */
 export async function deleteRetention(db: Handle): Promise<void> {
   await sql`delete from retention_dates`.execute(db);
   await sql`delete from erasures`.execute(db);

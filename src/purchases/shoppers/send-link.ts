@@ -7,8 +7,8 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { insertPlanLink } from './plan-access.sql.ts';
 import type { PlanPanel } from './plan-attempt.ts';
-import { insertPlanLink } from './plan-proof.sql.ts';
 
 export type LinkDeps = QueueDeps & { database: Database; clock: Clock; sealing: Sealing };
 
@@ -24,8 +24,9 @@ const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase()
 
 /**
  * Mails a one-time link if the address is the one given at checkout. The route answers the same
- * either way, so that a client cannot find out the address by asking. Both cases write the same rows
- * except the message, so that the time taken reveals little; the route evens out the rest.
+ * either way, so that a client cannot find out the address by asking. Both cases write the same
+ * rows except the message, so that the time taken reveals little. The route makes all answers
+ * equally slow.
  */
 export async function sendLink(
   deps: LinkDeps,
@@ -37,7 +38,8 @@ export async function sendLink(
   const { merchant_id, id: checkout_id } = checkout;
   const given = hashToken(normalise(email));
   const isOwner = timingSafeEqual(given, hashToken(normalise(checkout.customer.email)));
-  // Only the right address is counted, so that strangers cannot use up the shopper's mails.
+  // Only requests with the right address are counted, so that strangers cannot use up the shopper's
+  // mails.
   const isMailed = isOwner && (await mayMail());
   const token = deps.random.bytes(32).toString('base64url');
   const id = deps.random.uuid();

@@ -1,6 +1,6 @@
 /**
- * The cookie has the path `/`, because browsers accept a `__Host-` cookie with no other path, so its
- * name has the checkout. Over plain http, in a sandbox, browsers differ on the prefix.
+ * The cookie has the path `/`, because browsers require that of a `__Host-` cookie. So its name
+ * contains the checkout. Over plain http, in a sandbox, browsers differ on the prefix.
  */
 const nameOf = (baseUrl: string, checkoutId: string) =>
   `${baseUrl.startsWith('https:') ? '__Host-' : ''}plan-${checkoutId}`;

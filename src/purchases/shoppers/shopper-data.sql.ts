@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
-import type { PlanKey } from './plan-proof.sql.ts';
+import type { PlanKey } from './plan-access.sql.ts';
 
 // Everything that is stored about a shopper. Any of it may be long, so these are statements to be
 // read in pages.
@@ -145,7 +145,7 @@ export const selectShopperLinkMails = (email: string): RawBuilder<{ row: Row }> 
   where l.customer is not null and lower(l.customer ->> 'email') = lower(${email})
   order by m.created_at, m.id`;
 
-/** The answers of mail servers about those mails. */
+/** The answers of mail servers about the mails of those payment links. */
 export const selectShopperLinkMailAnswers = (email: string): RawBuilder<{ row: Row }> => sql`
   select to_jsonb(a) as row
   from message_attempts a

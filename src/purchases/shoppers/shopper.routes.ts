@@ -31,7 +31,10 @@ const explainReport = compileSchema(
 /** Every answer to "send me a link" takes at least this long, whatever the address. */
 const linkMilliseconds = 400;
 
-/** A shopper proves the address given at checkout, opens a session, and reports a problem in it. */
+/**
+ * Routes with which a shopper signs in by a link from a mail, and reports a problem in that
+ * session.
+ */
 export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
   usePaymentLinks(app, deps);
   app.addHook('onRequest', async (request) => refuseForeignOrigin(request, deps.baseUrl));
@@ -74,14 +77,16 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     const session = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkout.id);
     const found = session ? await findSession(deps, merchant, keyOf(checkout), session) : null;
     if (found?.scope !== 'plan')
-      throw forbidden('Open your payments with a link from your mail first.');
+      throw forbidden('Open your payments with the link in your e-mail first.');
     const { text } = readBody<{ text: string }>(request, explainReport);
     await deps.rateLimits.planReport(checkout.id);
     if (cleanText(text) === '') {
-      throw validationFailed([{ path: 'text', problem: 'must have letters' }]);
+      throw validationFailed([{ path: 'text', problem: 'must not be empty' }]);
     }
     if (!(await askMerchant(deps, merchant, checkout, text))) {
-      throw unprocessable('There are too many messages about this plan.');
+      throw unprocessable(
+        'There are too many messages about this plan. Contact the shop in another way.',
+      );
     }
     return reply.code(202).send({ received: true });
   });

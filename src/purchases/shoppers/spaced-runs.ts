@@ -7,7 +7,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 export function spacedRuns<Result>(clock: Clock, spacingMs: number) {
   /** The run in flight of each key, with the pause after it. */
   const current = new Map<string, Promise<void>>();
-  /** The run after that. */
+  /** The run after the one in flight, for each key. */
   const next = new Map<string, Promise<Result>>();
 
   async function run(

@@ -51,9 +51,7 @@ export function takeTexts(
   return { details: Object.fromEntries(taken), texts };
 }
 
-/**
- * The details with their texts put back. An erased text is replaced by a note that it was erased.
- */
+/** The details with their texts. An erased text is replaced by a note that it was erased. */
 export function withTexts(details: object, texts: Record<string, string> | null): object {
   return Object.entries(texts ?? {}).reduce(
     (filled, [field, text]) => replaced(filled, field.split('.'), text),

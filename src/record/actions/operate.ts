@@ -15,7 +15,7 @@ import { appendOperatorAction } from './operator-chain.sql.ts';
 
 /**
  * Where an action came from. At the command line the process knows the system's user and the host,
- * but the operator's name may be unproved. At the console a session proves the person.
+ * but the operator's name is only stated. At the console the session identifies the person.
  */
 export type Origin =
   | { os_user: string; host: string }
@@ -29,9 +29,9 @@ export type Origin =
       /** The merchants of one of a merchant's own people. Absent or null for the service's staff. */
       merchant_ids?: string[] | null;
       /**
-       * The time from which the person counts as one of two approvers. Null if they have no
-       * passkey, `unconfirmed` if an administrator of all merchants has to confirm them first
-       * (decision 0072).
+       * The time from which the person can be the second approver. Null if they have no passkey,
+       * `unconfirmed` if an administrator of all merchants has to confirm them first (decision
+       * 0072).
        */
       counts_from: Timestamp | 'unconfirmed' | null;
     };
@@ -44,7 +44,10 @@ export type OperatorDeps = {
   origin?: Origin;
 };
 
-/** The person whose session proves who acts; null at the command line and in the service itself. */
+/**
+ * The person whose session the action comes from; null at the command line and in the service
+ * itself.
+ */
 export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'person_id' in origin ? origin.person_id : null;
 
@@ -82,8 +85,8 @@ function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
 export type Share = { merchant_id: string; details: object };
 
 /**
- * The merchants whose own person acts, each with the details for its audit. Someone of several
- * merchants acts for those that the action is about, and for none if it is about themselves.
+ * The merchants whose own person acts, each with the details for its audit. A person of several
+ * merchants acts for those that the action is about, and for none if it is about the person.
  */
 function sharesOf(
   { origin }: Pick<OperatorDeps, 'origin'>,
@@ -125,16 +128,16 @@ export async function operate<T>(
     subject_id: string | null;
     details: object;
     result: T;
-    /** The merchant that it is about. A person of one merchant need not say it. */
+    /** The merchant that it is about. Need not be set for a person of one merchant. */
     merchant_id?: string | null;
     /**
-     * The details for each merchant, if it is about several. One of their own people leaves a row in
-     * the audit of each, which says nothing about the others.
+     * The details for each merchant, if it is about several. An action of one of their own people
+     * leaves a row in the audit of each, which does not mention the others.
      */
     shares?: Share[];
-    /** Set if the action turned out to be a different one: its name in the audit. */
+    /** The action's name in the audit, if it turned out to be a different one. */
     action?: string;
-    /** Set if the action ends the session that it is made in. */
+    /** Whether the action ends the session that it is made in. */
     endsOwnSession?: boolean;
     /** Writes that the change has not sent yet. They are sent with the audit row and COMMIT. */
     writes?: Writes;
@@ -174,7 +177,10 @@ export async function operate<T>(
   });
 }
 
-/** The names of keys in a merchant's audit. A person cannot take them: theirs has an origin. */
+/**
+ * The names of keys in a merchant's audit. No person can use them, because a person's action has an
+ * origin.
+ */
 const keyOperators = ['API key', 'API key of an intermediary'] as const;
 
 export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' | 'person_id'>) =>
@@ -183,8 +189,9 @@ export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' 
   action.person_id === null;
 
 /**
- * Records what a key did for a merchant by the API, as the last step of the request's transaction, and
- * commits. Keys act more often than people, and actions take turns, so only rare ones are recorded.
+ * Records what a key did for a merchant through the API, as the last step of the request's
+ * transaction, and commits. Keys act more often than people, and actions take turns, so only rare
+ * ones are recorded.
  */
 export async function recordKeyAction(
   deps: Pick<OperatorDeps, 'clock' | 'random'>,

@@ -12,8 +12,8 @@ export type OperatorAction = {
   subject_id: string | null;
   details: object;
   /**
-   * The system's user and host at the command line. These are known, while `operator` is only
-   * stated.
+   * The system's user and host at the command line. The service found these out itself, while
+   * `operator` is only stated.
    */
   os_user: string | null;
   host: string | null;
@@ -72,7 +72,7 @@ export const presentAction = ({
   details: withTexts(action.details, texts),
 });
 
-/** The newest actions, newest first. */
+/** The newest actions first. */
 export async function listOperatorActions(
   db: Handle,
   filter: { subject_ids?: string[]; operator?: string },

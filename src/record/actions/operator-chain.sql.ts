@@ -20,7 +20,7 @@ const bytesOf = (prefix: string) =>
 
 /**
  * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
- * transaction ends, and other operators wait for it, so call this last: everything is sent at once.
+ * transaction ends, and other operators wait for it. So call this last: everything is sent at once.
  * Returns false, and nothing is committed, if the session of the action has ended or its person is
  * revoked. Every revocation is an action too, so none can commit between this check and our commit:
  * the statement begins only once we have the lock.
@@ -45,7 +45,7 @@ export async function appendOperatorAction(
   try {
     // Each begins when the one before it has ended. Unless the action was appended, one of them
     // fails, and COMMIT rolls back.
-    const written = rows.length > 0 ? send(db, newTexts(rows)) : null;
+    const written = rows.length > 0 ? send(db, insertTexts(rows)) : null;
     const moved = updateEnd(db, { id: action.id });
     await Promise.all([locked, appended, written, moved, commit()]);
     return true;
@@ -64,7 +64,7 @@ type Written = Omit<OperatorAction, 'details'> & { details: string };
  * fails if the chain has no end. Citus can return a column of such an insert only by an alias of the
  * table.
  */
-const newNext = (action: Written, isOpen: RawBuilder<boolean>) => {
+const nextInsert = (action: Written, isOpen: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
   const { person_id, roles, address, session_id, merchant_id, details } = action;
   return sql<{ number: number }>`
@@ -82,10 +82,10 @@ const newNext = (action: Written, isOpen: RawBuilder<boolean>) => {
     returning o.number`;
 };
 
-const insertNext = compileOnce((_db, action: Written) => newNext(action, sql`true`));
+const insertNext = compileOnce((_db, action: Written) => nextInsert(action, sql`true`));
 
 const insertNextIfOpen = compileOnce((_db, action: Written) =>
-  newNext(
+  nextInsert(
     action,
     sql`exists (select from console_sessions s join people p on p.id = s.access_id
       where s.id = a.session_id and s.person_id = a.person_id
@@ -93,7 +93,7 @@ const insertNextIfOpen = compileOnce((_db, action: Written) =>
   ),
 );
 
-const newTexts = statement((db, texts: (ActionText & { action_id: string })[]) =>
+const insertTexts = statement((db, texts: (ActionText & { action_id: string })[]) =>
   db.insertInto('action_texts').values(texts),
 );
 

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 
-/** The ids of all accesses of a person. */
 export async function listAccessIds(db: Handle, person_id: string): Promise<string[]> {
   const rows = await db
     .selectFrom('people')
@@ -20,9 +19,9 @@ type Actor = {
 };
 
 /**
- * People by their ids, as a reader of these merchants knows them, or of all if null. Each has the
- * access to the reader's merchants that they accepted, or else the first one. Those without merchants
- * are the service's staff: a merchant that guesses their address and invites them learns no name.
+ * People by their ids, as a reader of these merchants (or of all, if null) knows them. Each has the
+ * access to the reader's merchants that they accepted, or else the first one. The service's staff
+ * have no merchants, so a merchant that guesses their address and invites them does not see a name.
  */
 export async function listActors(
   db: Handle,

@@ -3,14 +3,14 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
- * Refuses a person who does not count as one of two, at each step of a decision that needs two
- * people. A person counts only once their passkey and their access have been the same for some time.
- * By then others have noticed a person who took over a colleague's account or invited themselves
- * under a second address. A merchant's administrator could invite such an address unnoticed, so
- * people whom they gave access count only once the service's own staff has confirmed them. The
- * command line is root-equivalent.
+ * Refuses a person who may not be an approver yet, at each step of a decision that needs two
+ * people. A person may be one only once their passkey and their access have been the same for some
+ * time. By then others have noticed a person who took over a colleague's account or invited
+ * themselves under a second address. A merchant's administrator could invite such an address
+ * unnoticed, so people whom they gave access may be approvers only once the service's own staff has
+ * confirmed them. The command line is root-equivalent.
  */
-export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
+export function mustBeApprover({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;
   const { counts_from } = origin;
   if (counts_from === null) {
@@ -20,12 +20,12 @@ export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin'
   }
   if (counts_from === 'unconfirmed') {
     throw new OperatorError(
-      'You count where two people are needed once an administrator of the payment service has confirmed you. Until then, ask another person.',
+      'You can be the second approver once an administrator of the payment service has confirmed you. Until then, ask another person.',
     );
   }
   if (counts_from <= timestamp(clock.now())) return;
   throw new OperatorError(
-    `Your passkey or your access is new. You count where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
+    `Your passkey or your access is new. You can be the second approver from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
   );
 }
 
@@ -39,13 +39,13 @@ export const approverOf = (deps: OperatorDeps, operator: string): Approver => ({
 export type Agreed = { by: Approver; refusal: string };
 
 /**
- * The one place that decides whether an operator counts as the second of two who move money: a
+ * The only place that decides whether an operator can be the second approver where money moves: a
  * refund above the threshold, a payout, its return, a bank account (decisions 0074 and 0081).
  * Called under the row's lock, before the second agreement is written.
  */
-export function mustCountAsSecond(deps: OperatorDeps, operator: string, agreed: Agreed[]): void {
+export function mustBeSecondApprover(deps: OperatorDeps, operator: string, agreed: Agreed[]): void {
   const approver = approverOf(deps, operator);
   const own = agreed.find(({ by }) => isSamePerson(by, approver));
   if (own) throw new OperatorError(own.refusal);
-  mustCountAsPerson(deps);
+  mustBeApprover(deps);
 }

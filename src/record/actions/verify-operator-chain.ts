@@ -4,23 +4,23 @@ import { type ChainEnd, findChainEnd, listChainLinks } from './operator-chain.sq
 
 export type ChainDifference = {
   /**
-   * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
-   * `text`: a text in it was changed, or is missing without having been erased. `tail`: the last
-   * actions were deleted, or the end of the chain was changed. `anchor`: a hash noted earlier is not
-   * in the chain.
+   * `changed` means that an action does not match its hash, and `missing` that one was deleted from
+   * the middle. With `text` a text in it was changed, or is missing without having been erased.
+   * With `tail` the last actions were deleted, or the end of the chain was changed. With `anchor` a
+   * hash noted earlier is not in the chain.
    */
   kind: 'changed' | 'missing' | 'text' | 'tail' | 'anchor';
   number: number | null;
   detail: string;
 };
 
-/** A number in the chain and its hash, to be noted outside of the database. */
+/** A number in the chain and its hash, to be written down outside of the database. */
 export type Anchor = { number: number; hash: string };
 
 const batchSize = 5_000;
 const differencesMax = 20;
 
-/** The chain begins with the digest of nothing. */
+/** The chain begins with the digest of an empty text. */
 const start: ChainEnd = { number: 0, hash: createHash('sha256').digest() };
 
 /**

@@ -7,14 +7,14 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export type Alert = {
   id: string;
   at: Timestamp;
-  /** The same moment on the merchant's clock; null without a merchant. */
+  /** The time when it was raised, on the merchant's clock; null without a merchant. */
   merchant_at: Timestamp | null;
   kind: string;
   integration_id: string | null;
   merchant_id: string | null;
   subject_id: string | null;
   detail: string;
-  /** The detail quotes a shopper or a mail server. */
+  /** Whether the detail quotes a shopper or a mail server. */
   is_private: boolean;
   posted_at: Timestamp | null;
   attempts: number;
@@ -25,7 +25,7 @@ export type Alert = {
 };
 
 /**
- * Who is dealing with an alert. An alert is open until an operator takes it, and ends when it is
+ * Which operator handles an alert. It is open until an operator takes it, and ends when it is
  * closed. The ids are those of people at the console. A name without an id was only stated at the
  * command line.
  */
@@ -53,7 +53,10 @@ export async function insertAlert(
     .execute();
 }
 
-/** The time of an alert on its merchant's clock. Citus takes no subquery in the values of a row. */
+/**
+ * The time of an alert on its merchant's clock. Citus refuses a subquery among the values of an
+ * insert.
+ */
 async function findMerchantTime(
   db: Handle,
   { at, merchant_id }: Pick<Alert, 'at' | 'merchant_id'>,
@@ -163,7 +166,7 @@ export async function advanceLateAlerts(db: Handle, now: Timestamp): Promise<num
   return Number(numUpdatedRows);
 }
 
-/** Makes two operators who handle one alert wait for each other. */
+/** Locks an alert, so that two operators who handle it wait for each other. */
 export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertHandling) | null> {
   const row = await db
     .selectFrom('alerts')
@@ -254,8 +257,8 @@ export const claimDueAlerts = (
 ): Promise<Alert[]> => claimDueOfAll(db, 'alerts', now, until, batchSize);
 
 /**
- * The due alerts since a time that were raised at the command line, which has no log. Each is
- * returned once.
+ * Returns the due alerts since a time that were raised at the command line, which has no log.
+ * Returns each only once.
  */
 export async function moveAlertsTold(
   db: Handle,

@@ -3,7 +3,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { listAccessIds } from '#record/actions/person-names.sql.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { mustBeApprover } from '#record/actions/second-person.ts';
 import {
   type Alert,
   type AlertHandling,
@@ -13,9 +13,9 @@ import {
 } from './alert.sql.ts';
 
 /**
- * An operator takes an alert, so that others leave it to them. An operator who may not close it may
- * not take it either, because it would look as if they were handling it. A repeated call changes
- * nothing.
+ * An operator takes an alert, so that others know that it is being handled. An operator who may not
+ * close it may not take it either, because it would look as if they were handling it. A repeated
+ * call changes nothing.
  */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
@@ -37,7 +37,7 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
 
 type Closer = { operator: string; person_id: string | null; access_ids: string[] };
 
-/** The operator, with all accesses of their person: an alert may be about any of them. */
+/** The operator, with all accesses of the person, because an alert may be about any of them. */
 export async function closerOf(deps: OperatorDeps, db: Handle, operator: string): Promise<Closer> {
   const person_id = personOf(deps);
   const access_ids = person_id === null ? [] : await listAccessIds(db, person_id);
@@ -77,7 +77,7 @@ export async function closeAlert(
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
     const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
     if (bad !== null) throw new OperatorError(bad);
-    if (alert.caused_by !== null) mustCountAsPerson(deps);
+    if (alert.caused_by !== null) mustBeApprover(deps);
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
     const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);

@@ -27,8 +27,8 @@ const leaseSeconds = 60;
 const firstPauseSeconds = 10;
 const pauseSecondsMax = 3600;
 /**
- * Alerts of the command line that are older than this are not logged: the service was not running
- * for that long.
+ * Alerts of the command line that are older than this are not logged. They are that old only if the
+ * service was not running.
  */
 const unloggedHours = 7 * 24;
 

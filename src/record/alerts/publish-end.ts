@@ -7,7 +7,7 @@ import { type ChainEnd, findChainEnd } from '#record/actions/operator-chain.sql.
 import { insertPublishedEnd, listPublishedEnds } from './published-end.sql.ts';
 import { raiseAlert } from './raise-alert.ts';
 
-/** An end of the chain in the form that people note and `--since` takes. */
+/** An end of the chain in the form that people write down and `--since` accepts. */
 export const writeEnd = ({ number, hash }: ChainEnd) => `${number}:${hash.toString('hex')}`;
 
 /**

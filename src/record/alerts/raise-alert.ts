@@ -20,11 +20,14 @@ export async function raiseAlert(
     /** The row that the alert is about: a callback, a refund, a checkout. */
     subject_id?: string;
     detail: string;
-    /** The operator whose action raises it. They cannot close it. */
+    /** The operator whose action raises it. That operator cannot close it. */
     caused_by?: string;
-    /** The detail quotes a shopper or a mail server, so it is neither logged nor posted. */
+    /**
+     * Whether the detail quotes a shopper or a mail server. Such a detail is neither logged nor
+     * posted.
+     */
     isPrivate?: true;
-    /** The alert is posted and closed at once, unlike others of its kind. */
+    /** Whether the alert is posted and closed at once, unlike others of its kind. */
     isNotice?: boolean;
   },
 ): Promise<string> {

@@ -15,7 +15,8 @@ const daySeconds = 24 * 3600;
 /**
  * Raises an alert when money does not move because the gateway does not answer or answers
  * unexpectedly. Each merchant has at most one such alert a day until an operator closes it: an
- * outage that holds up thousands of payments is one problem. Each unknown status is another one.
+ * outage that holds up thousands of payments is one problem. Each unknown status is a separate
+ * problem.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -25,11 +26,11 @@ export async function raiseGatewayAlert(
     what: string;
     subject_id: string;
     error: unknown;
-    /** False when the gateway answered and refused. */
+    /** False if the gateway answered and refused. */
     isOutcomeUnknown: boolean;
     /** Retries before the one that failed now. */
     retries: number;
-    /** The service does not retry, so the alert is raised at once. */
+    /** Whether the service does not retry. If so, the alert is raised at once. */
     isGivenUp?: boolean;
   },
 ): Promise<void> {
@@ -40,7 +41,7 @@ export async function raiseGatewayAlert(
   const kind = 'gateway_trouble';
   const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
   const { message } = error as Error;
-  // Only an alert about the same status says what an operator has to know.
+  // An alert about another status does not count, because it does not name this one.
   const said = error instanceof StatusUnknown ? message : '';
   if (await hasAlertSince(db, kind, merchant.id, since, said)) return;
   const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;

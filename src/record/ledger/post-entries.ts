@@ -4,10 +4,10 @@ import type { Amounts } from '#platform/shared/fees.ts';
 import type { Random } from '#platform/shared/random.ts';
 import {
   insertEntries,
+  insertEntryRows,
   insertTerms,
   moveToPayout,
   moveToStatement,
-  newEntries,
 } from './settlement.sql.ts';
 import type { Entry, EntryKind, Terms } from './settlement.ts';
 
@@ -43,9 +43,9 @@ export async function postEntries(
   await insertEntries(db, rowsOf(deps, of, entries));
 }
 
-/** The same entries, to be written together with other rows. Sales are not among them. */
+/** Entries to be written together with other rows. They must not be sales. */
 export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[]) =>
-  entries.length === 0 ? null : newEntries(rowsOf(deps, of, entries));
+  entries.length === 0 ? null : insertEntryRows(rowsOf(deps, of, entries));
 
 /** The amounts of an entry without a fee. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });

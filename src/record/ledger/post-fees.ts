@@ -4,21 +4,21 @@ import { transaction } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertAccountFees, insertFees, newPostings } from './posting.sql.ts';
+import { insertAccountFees, insertFees, insertPostings } from './posting.sql.ts';
 import { type AccountFee, type GatewayFee, movements } from './posting.ts';
 
 type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
 
 /**
- * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They
- * change nothing in the merchants' books: a merchant's own terms say what it pays us.
+ * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They do
+ * not affect the merchants' books, because a merchant's own terms decide what it pays us.
  */
 export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
   if (fees.length === 0) return;
   await transaction(deps, async ({ db }) => {
     const fresh = await insertFees(db, fees);
     if (fresh.length === 0) return;
-    const postings = newPostings(
+    const postings = insertPostings(
       fresh.map(({ merchant_id, checkout_id, fee, currency, at }) => {
         const kind = fee > 0 ? 'gateway_fee' : 'gateway_fee_returned';
         const of = { merchant_id, checkout_id, currency, at, ...movements[kind] };

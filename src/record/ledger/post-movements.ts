@@ -3,7 +3,7 @@ import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { newPostings } from './posting.sql.ts';
+import { insertPostings } from './posting.sql.ts';
 import { type MovementKind, movements, type Posting } from './posting.ts';
 import { changesOf, hasEffect, settleMovements } from './settle-movements.ts';
 import type { SaleState, Terms } from './settlement.ts';
@@ -25,12 +25,12 @@ export type Movement = {
  */
 export function postingsOf(deps: { random: Random }, at: Timestamp, list: Movement[]) {
   assert(!list.some(hasEffect));
-  return newPostings(list.map((movement) => posting(deps, at, movement)));
+  return insertPostings(list.map((movement) => posting(deps, at, movement)));
 }
 
 /**
- * The same for movements of one checkout that may take back what was sold, with their effects on the
- * merchant's own books, which were read under the lock of the checkout.
+ * Movements of one checkout that may reverse a sale, with their effects on the merchant's own
+ * books, which were read under the lock of the checkout.
  */
 export const reversalsOf = (
   deps: { random: Random },
@@ -38,7 +38,7 @@ export const reversalsOf = (
   books: { terms: Terms | null; sales: SaleState[] },
   list: Movement[],
 ) => ({
-  postings: list.length === 0 ? null : newPostings(list.map((one) => posting(deps, at, one))),
+  postings: list.length === 0 ? null : insertPostings(list.map((one) => posting(deps, at, one))),
   entries: changesOf(deps, at, books, list),
 });
 
@@ -53,7 +53,7 @@ export async function postMovements(
   list: Movement[],
 ): Promise<void> {
   if (list.length === 0) return;
-  await send(db, newPostings(list.map((movement) => posting(deps, at, movement))));
+  await send(db, insertPostings(list.map((movement) => posting(deps, at, movement))));
   await settleMovements(deps, db, at, list);
 }
 

@@ -3,7 +3,7 @@ import { statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { AccountFee, GatewayFee, Posting } from './posting.ts';
 
-export const newPostings = statement((db, postings: Posting[]) =>
+export const insertPostings = statement((db, postings: Posting[]) =>
   db.insertInto('postings').values(postings),
 );
 
@@ -39,7 +39,7 @@ const selectDisputed = (isOf: RawBuilder<boolean>) =>
     where ${isOf} and kind in ('withdrawn', 'reinstated')
     group by checkout_id, instalment`;
 
-/** The same for one checkout. */
+/** The amounts that disputes took from the payments of one checkout and did not return. */
 export const selectDisputedAmounts = (key: { merchant_id: string; checkout_id: string }) =>
   selectDisputed(sql`merchant_id = ${key.merchant_id} and checkout_id = ${key.checkout_id}`);
 

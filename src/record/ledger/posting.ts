@@ -17,7 +17,7 @@ const accounts = [
   'collected',
   'refunded',
   'cancelled',
-  // The money that cardholders took back by disputes.
+  // The money that disputes returned to cardholders.
   'disputed',
   // The amounts that the issuer holds for us. They are not money yet.
   'issuer',
@@ -78,7 +78,6 @@ export type Posting = {
 
 /** The gateway's fee for one payment, refund or dispute. A negative fee was returned. */
 export type GatewayFee = {
-  /** The gateway's name in the settings. */
   gateway: string;
   /** The gateway's own id of the transaction. */
   transaction_ref: string;

@@ -32,14 +32,12 @@ const effects: Partial<Record<MovementKind, Effect>> = {
 
 export const hasEffect = ({ kind }: Pick<Movement, 'kind'>) => effects[kind] !== undefined;
 
-/** A merchant's books while movements change them. */
 type Books = {
   terms: Terms;
   /** The sales of the checkouts, including those that are written now. */
   sales: SaleState[];
   /** The amount owed for a whole order whose first payment is collected now, by checkout. */
   wholes: Map<string, number>;
-  /** The entries to write. */
   entries: NewEntry[];
 };
 
@@ -67,8 +65,8 @@ export async function settleMovements(
 }
 
 /**
- * The effects of movements that take back what was sold, or return it, to be written with them. The
- * books are read before, under the lock of the checkout.
+ * The effects of movements that reverse a sale, or undo such a reversal, to be written with them.
+ * The books are read before, under the lock of the checkout.
  */
 export function changesOf(
   deps: { random: Random },
@@ -130,7 +128,7 @@ function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, '
     (one) =>
       one.checkout_id === checkout_id && (one.instalment === null || one.instalment === instalment),
   );
-  // Nothing was owed for this checkout yet, so there is nothing to take back.
+  // Nothing was owed for this checkout yet, so there is nothing to deduct.
   if (!sale) return;
   if (effect === 'dispute' || effect === 'dispute_reversed') {
     const gross = effect === 'dispute' ? -amount : amount;
@@ -163,7 +161,8 @@ function enter(
 
 /**
  * The amount owed for an order whose first payment is collected now, by checkout: what refunds have
- * left of it. An order that was partly collected before the terms began was settled elsewhere.
+ * left of it. An order that was partly collected before the terms began is not settled by the
+ * service.
  */
 async function listWholeSales(
   db: Handle,

@@ -53,7 +53,7 @@ export async function findBooks(db: Handle, key: BooksKey): Promise<Books> {
   return booksOf(rows ?? { terms: [], entries: [] });
 }
 
-/** More than people look through. The audit has all of them. */
+/** More terms than people look through. The audit has all of them. */
 const termsMax = 100;
 
 /** The terms of a merchant, the newest first. */
@@ -61,7 +61,6 @@ export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[
   return await selectTermsOf(db, merchant_id).limit(termsMax).execute();
 }
 
-/** The terms in force on a day. */
 export async function findTermsOn(
   db: Handle,
   merchant_id: string,
@@ -94,9 +93,10 @@ export async function insertTerms(db: Handle, terms: Terms): Promise<void> {
     .execute();
 }
 
-/** Entries other than sales. */
-export const newEntries = statement((db, entries: Insertable<Tables['settlement_entries']>[]) =>
-  db.insertInto('settlement_entries').values(entries),
+/** Inserts entries other than sales. */
+export const insertEntryRows = statement(
+  (db, entries: Insertable<Tables['settlement_entries']>[]) =>
+    db.insertInto('settlement_entries').values(entries),
 );
 
 /** Writes entries. A sale that another transaction has written in the meantime is left out. */

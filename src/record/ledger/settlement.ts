@@ -21,7 +21,9 @@ export const entryKinds = [
   'dispute_fee',
   'reserve',
   'reserve_released',
-  /** A payout left payable for the merchant's bank account. It is not a line of any payout. */
+  /**
+   * The amount of a payout that the bank has paid to the merchant. It is not a line of any payout.
+   */
   'paid_out',
   'payout_returned',
 ] as const;

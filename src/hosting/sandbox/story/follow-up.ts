@@ -15,7 +15,6 @@ import type { Story } from './play-story.ts';
 import { firstOperator, secondOperator } from './prepare-merchant.ts';
 import type { Course, PlannedOrder } from './season.ts';
 
-/** An order of the story that was paid. */
 export type PaidOrder = PlannedOrder & { id: string; payment_url: string; shopper: Shopper };
 
 type FollowUp = (story: Story, order: PaidOrder) => Promise<void> | void;

@@ -1,4 +1,4 @@
-import { pagePayouts } from '#operating/operations/payouts.sql.ts';
+import { listPayoutsPage } from '#operating/operations/payouts.sql.ts';
 import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
 import type { NewAccountWait, Payout, PayoutStatus } from '#purchases/payouts/payout.ts';
 import { approvePayout, exportPayouts, payPayout } from '#purchases/payouts/review-payout.ts';
@@ -29,7 +29,7 @@ export async function approveFirst(story: Story): Promise<void> {
 
 async function list({ deps, merchant }: Story, status: PayoutStatus): Promise<Payout[]> {
   const page = { after: null, limit: 100 };
-  const { rows } = await pagePayouts(
+  const { rows } = await listPayoutsPage(
     deps.database.db,
     { merchant_ids: [merchant.id] },
     status,

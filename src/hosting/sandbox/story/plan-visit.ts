@@ -5,7 +5,7 @@ import { OperatorError } from '#record/actions/operate.ts';
 import { approvedCard, confirm, type Shopper, tokenOf } from '../shopper.ts';
 
 /**
- * Proves the shopper's address as a real shopper would: asks for a link and follows it from the
+ * Verifies the shopper's address as a real shopper would: asks for a link and follows it from the
  * mail.
  */
 export async function proveAddress(

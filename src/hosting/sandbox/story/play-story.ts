@@ -23,7 +23,6 @@ import { openStoryShop, type StoryShop } from './shop.ts';
 
 export type StoryDeps = ClockDeps & PrepareDeps & ReviewDeps & PayMerchantDeps;
 
-/** A story that is being played. */
 export type Story = {
   deps: StoryDeps;
   merchant: Merchant;
@@ -67,7 +66,7 @@ export async function playStory(
     await shop.stop();
   }
   const { differences } = await checkLedger(deps);
-  // This makes the console show the season at once. The worker would wait until the rows are older.
+  // Shows the season in the console at once. The worker would wait until the rows are older.
   while ((await rollUp(deps, 500)) > 0);
   await rollUpOverdue(deps);
   return { checkouts: season.orders, differences: differences.length, now };

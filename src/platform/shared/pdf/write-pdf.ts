@@ -19,7 +19,9 @@ export type PdfAbout = {
   title: string;
   language: string;
   now: Timestamp;
-  /** Tagging each cell costs memory until the end. Very long tables have no tags. */
+  /**
+   * Whether each cell is tagged, which costs memory until the end. Very long tables have no tags.
+   */
   isTagged: boolean;
 };
 
@@ -51,12 +53,13 @@ async function load() {
     read(fontNames.regular),
     read(fontNames.bold),
   ]);
-  // Loading and the first lines, which compile the library, take 100 ms each. Others go in between.
+  // Loading the library and drawing the first lines, which compiles it, take 100 ms each. Other
+  // requests are served in between.
   await turn();
   return { PDFDocument, regular, bold };
 }
 
-/** This many lines are drawn before the process answers others. */
+/** This many lines are drawn before other requests are served. */
 const linesTogether = 40;
 
 /** The pieces of a document. `draw` yields after each row of a table. */
@@ -233,8 +236,8 @@ export class Pdf {
   }
 
   /**
-   * How much smaller a row is written to fit this cell. An amount is never cut. A word beside a name
-   * is cut only if it is far too long; a hash fits.
+   * How much smaller a row is written to fit this cell. An amount is never cut. A value beside a
+   * name is cut only if it is longer than a hash.
    */
   #fit(cell: string, at: number, room: number): number {
     if (this.#columns[at]?.right) return room / this.#widthOf(cell);

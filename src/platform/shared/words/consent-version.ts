@@ -1,8 +1,8 @@
 import type { Language } from '../language.ts';
 
 /**
- * Names the wording that the shopper agreed to, which has a version in each language. Change the
- * date whenever the sentence changes.
+ * Names the wording that the shopper agreed to, in their language. Change the date whenever the
+ * sentence changes.
  */
 export function consentVersion(language: Language): string {
   return language === 'en' ? '2026-11' : `2026-11-${language}`;

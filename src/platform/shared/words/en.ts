@@ -213,7 +213,7 @@ export const en = {
     manage_other: 'Another card',
     manage_steps: 'Next, your bank may ask you to confirm.',
     manage_paid: '{amount} is paid. Thank you.',
-    manage_replaced: 'Your card was changed. The payments to come are charged to {card}.',
+    manage_replaced: 'Your card was changed. Your remaining payments will be charged to {card}.',
     manage_bank_card: 'It asks you to confirm the card. Nothing is charged.',
     refused_charging: 'This payment is being charged at this moment. Look again in a minute.',
     refused_refund: 'A refund is in progress. You can pay when it is done. Nothing was charged.',
@@ -357,7 +357,7 @@ export const en = {
     payout_mail:
       'Your payout {reference} of {amount} for the business day {date} was paid. The bank’s reference is {bank_reference}.',
     payout_mail_sums: 'Gross {gross}, fees {fees}, VAT {vat}, net {net}. Lines: {count}.',
-    payout_mail_long: 'The statement is too long for a mail. Its lines are in the console.',
+    payout_mail_long: 'The statement is too long for an e-mail. Its lines are in the console.',
     subject: 'Statement of {month}: {reference}',
     subject_corrected: 'Corrected statement of {month}: {reference}',
     mail: 'Your statement of {month} has the number {reference}.',

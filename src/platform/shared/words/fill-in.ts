@@ -1,6 +1,5 @@
 // This is separate from the catalogues, so that a page can use it without loading every language.
 
-/** The text with its values filled in. */
 export function fillIn(text: string, values: Record<string, string | number> = {}): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 }

@@ -81,7 +81,8 @@ test('pages and messages use every text', () => {
 });
 
 test('pages and messages have no text of their own', () => {
-  // The ribbon of the sandbox is for developers; the words in a calendar file belong to its format.
+  // The sandbox's list of test cards is for developers, and the words in a calendar file belong to
+  // its format.
   const others = /(test-cards[.]tsx|calendar[.]ts)$/;
   for (const { file, text } of Object.values(users).flat()) {
     if (others.test(file)) continue;

@@ -2,7 +2,6 @@ import type { PageKey } from './words.ts';
 
 type Charge = { amount: number; due_on: string; status?: string };
 
-/** The words of one language, as the caller shows them. */
 type Writer = {
   text(key: PageKey, values: Record<string, string | number>): string;
   money(cents: number): string;

@@ -24,7 +24,6 @@ import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
 import { storedAnswer } from './stored-answer.ts';
 
-/** An attempt to deliver a claimed callback. */
 type Attempt = {
   callback: Callback;
   id: string;
@@ -54,7 +53,7 @@ export type AttemptCommits = {
   openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
   /** Records the result of an attempt, and releases its callback if the lease still holds. */
   recordAttempt: GroupCommit<Ended, Exchange>;
-  /** Exchanges whose requests were sent. Slow ones are marked as sent in the database. */
+  /** Exchanges whose requests were sent. A slow one is recorded as sent in the database. */
   sentExchanges: Deadlines;
 };
 
@@ -197,7 +196,10 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
   return recorded;
 }
 
-/** The last attempt of a run failed. `exhaust` ends the callback, so it is not released here. */
+/**
+ * Whether the last attempt of a run failed. `exhaust` ends the callback, so it is not released
+ * here.
+ */
 const isExhausted = ({ attempt, exchange }: Ended) =>
   !exchange.delivered && isLast(attempt.callback);
 
@@ -222,7 +224,7 @@ function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
 /** Null keeps `delivered_at` and `redirect_url` as they are. */
 const unchanged = { due_at: null, delivered_at: null, redirect_url: null };
 
-/** How a callback is released unless it is exhausted: delivered, or due for a retry. */
+/** How a callback that is not exhausted is released: delivered, or due for a retry. */
 function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
   if (exchange.delivered) {

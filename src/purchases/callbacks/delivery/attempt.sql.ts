@@ -23,7 +23,6 @@ export async function findAttempt(
   return row ?? null;
 }
 
-/** The key of an attempt. */
 type AttemptKey = Pick<CallbackAttempt, 'merchant_id' | 'callback_id' | 'number' | 'id'>;
 
 const opened = rowGroup({
@@ -65,7 +64,6 @@ export function insertCallbackAttempts(
   return written.then(({ rowCount }) => rowCount ?? 0);
 }
 
-/** Which of these attempts exist. */
 export async function listWrittenAttempts(
   db: Handle,
   attempts: Pick<AttemptKey, 'merchant_id' | 'callback_id' | 'id'>[],
@@ -106,7 +104,6 @@ const ended = rowGroup({
   redirect_url: 'text',
 });
 
-/** How a callback is released. */
 type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 'redirect_url'> & {
   /** Null if it is not released here. */
   status: Callback['status'] | null;
@@ -117,10 +114,9 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 /**
  * Records how attempts ended, each only once. A process may stall between an answer and its record;
  * if it has lost the lease by then, the attempt ended no sooner than the lease. Releases the
- * callbacks, except those whose lease has passed to another process. If that process has counted the
- * attempt, and released the callback for the next one, the result that comes late decides instead.
- * Clears the failure counts of destinations that work again. Returns how many attempts had not ended
- * before.
+ * callbacks, except those whose lease has passed to another process. If that process has counted
+ * the attempt and released the callback for a retry, the late result still decides. Clears the
+ * failure counts of destinations that work again. Returns how many attempts had not ended before.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,

@@ -50,7 +50,7 @@ const choose = (destinations: Destination[], state: Partial<DispatchState<Destin
     }),
     ...(send.length > 0 && { send: send.map((one) => [name(one.destination), one.count]) }),
     ...(claim.length > 0 && {
-      claim: claim.map((one) => [name(one.destination), one.rows, one.places]),
+      claim: claim.map((one) => [name(one.destination), one.rows, one.slots]),
     }),
   };
 };
@@ -62,13 +62,13 @@ describe('one destination', () => {
   for (const [what, fields, state, expected] of [
     ['nothing due: nothing', {}, {}, {}],
     [
-      'three due: claims a batch and keeps three places',
+      'three due: claims a batch and keeps three slots',
       { count: 3 },
       {},
       { claim: [['m h', 8, 3]] },
     ],
     [
-      'many due: claims a batch and keeps eight places',
+      'many due: claims a batch and keeps eight slots',
       { count: 900 },
       {},
       { claim: [['m h', 8, 8]] },
@@ -81,7 +81,7 @@ describe('one destination', () => {
       { send: [['m h', 8]] },
     ],
     [
-      'five claimed and many due: sends five and claims for three more places',
+      'five claimed and many due: sends five and claims for three more slots',
       { claimed: leases(5), count: 900 },
       {},
       { send: [['m h', 5]], claim: [['m h', 8, 3]] },
@@ -137,7 +137,7 @@ describe('one destination', () => {
       {},
     ],
     [
-      'the last places of a host',
+      'the last slots of a host',
       { claimed: leases(8) },
       { flights: flights(13, 'other', 'h') },
       { send: [['m h', 3]] },
@@ -167,13 +167,13 @@ describe('one destination', () => {
       { release: [['m h', 3]], claim: [['m h', 8, 2]] },
     ],
     [
-      'a lease that ends too soon is released even when no place is free',
+      'a lease that ends too soon is released even when no slot is free',
       { claimed: leases(1, late) },
       { flights: flights(16, 'm', 'h') },
       { release: [['m h', 1]] },
     ],
     ['a slow host gets one', { claimed: leases(8) }, { paces: slow }, { send: [['m h', 1]] }],
-    ['a slow host claims for one place', { count: 9 }, { paces: slow }, { claim: [['m h', 8, 1]] }],
+    ['a slow host claims for one slot', { count: 9 }, { paces: slow }, { claim: [['m h', 8, 1]] }],
     [
       'a slow host gets no second delivery',
       { claimed: leases(8) },
@@ -215,7 +215,7 @@ describe('several destinations', () => {
     });
   });
 
-  test('merchants share the places of a host', () => {
+  test('merchants share the slots of a host', () => {
     const all = ['a', 'b', 'c'].map((id) => destination(id, 'h', { claimed: leases(7) }));
     assert.deepEqual(choose(all), {
       send: [
@@ -235,7 +235,7 @@ describe('several destinations', () => {
     assert.deepEqual(choose(all, state), { send: [['m good', 8]] });
   });
 
-  test('slow hosts have 32 places in all, and the others keep theirs', () => {
+  test('slow hosts have 32 slots in all, and the others keep theirs', () => {
     const hosts = Array.from({ length: 40 }, (_, n) => `slow-${n}`);
     const paces = new Map(hosts.map((host): [string, Pace] => [host, 'slow']));
     const all = hosts.map((host, n) => destination(`m${n}`, host, { claimed: leases(3) }));
@@ -254,7 +254,7 @@ describe('several destinations', () => {
     );
   });
 
-  test('a claim that cannot begin takes no place from others', () => {
+  test('a claim that cannot begin takes no slot from others', () => {
     const all = [
       destination('a', 'h', { count: 8 }),
       destination('b', 'h', { claimed: leases(8) }),
@@ -268,7 +268,7 @@ describe('several destinations', () => {
     });
   });
 
-  test('reserved places are kept for what a claim in flight brings', () => {
+  test('reserved slots are kept for what a claim in flight brings', () => {
     const all = [
       destination('a', 'h', { claimed: leases(20) }),
       destination('b', 'h', { isClaiming: true, reserved: 8 }),
@@ -277,7 +277,7 @@ describe('several destinations', () => {
     assert.deepEqual(choose(all, state), { send: [['a h', 2]] });
   });
 
-  test('after its claim a destination gets the places that were reserved for it', () => {
+  test('after its claim a destination gets the slots that were reserved for it', () => {
     const all = [
       destination('a', 'h', { claimed: leases(20) }),
       destination('b', 'h', { claimed: leases(8), reserved: 8 }),
@@ -321,10 +321,10 @@ describe('the pace of a host', () => {
   }
 });
 
-describe('places and leases at their edges', () => {
+describe('slots and leases at their edges', () => {
   for (const [what, destinations, state, expected] of [
     [
-      'places that a claim in flight reserved are not given to another destination',
+      'slots that a claim in flight reserved are not given to another destination',
       [
         destination('m', 'h', { isClaiming: true, reserved: 16 }),
         destination('n', 'h', { claimed: leases(1) }),
@@ -333,13 +333,13 @@ describe('places and leases at their edges', () => {
       {},
     ],
     [
-      'a quick host without a free place claims nothing',
+      'a quick host without a free slot claims nothing',
       [destination('m', 'h', { count: 900 })],
       { paces: quick, flights: flights(16, 'n', 'h') },
       {},
     ],
     [
-      'a turn takes the places of its sends and of its claim once',
+      'a turn takes the slots of its sends and of its claim once',
       [
         destination('m', 'h', { claimed: leases(3), count: 1 }),
         destination('n', 'h', { claimed: leases(8) }),

@@ -27,7 +27,7 @@ import type { Exchange } from './send-callback.ts';
  * - `quick`: it answered within `quickMilliseconds`. The dispatcher claims many callbacks at once
  *   and claims more before they run out, so that the host never waits for a claim.
  * - `slow`: the delivery hung, or the host could not be reached. The host gets one delivery at a
- *   time, from places that only slow hosts use. They count neither against the other hosts nor
+ *   time, from slots that only slow hosts use. They count neither against the other hosts nor
  *   against the merchant's other callbacks.
  *
  * A host also counts as slow while a delivery in flight keeps us waiting for longer than
@@ -39,13 +39,13 @@ export type Pace = 'steady' | 'quick' | 'slow';
 export type Destination<Claimed = Pick<Callback, 'leased_until'>> = {
   readonly merchant_id: string;
   readonly host: string;
-  /** Callbacks that are due and that no process has claimed, as far as we know. */
+  /** Callbacks that are due and, according to the last look, claimed by no process. */
   count: number;
   /** Claimed and not sent yet, the oldest claim first. */
   claimed: Claimed[];
   isClaiming: boolean;
   /**
-   * Places kept free for the callbacks that a claim in flight will bring. No other destination may
+   * Slots kept free for the callbacks that a claim in flight will bring. No other destination may
    * take them.
    */
   reserved: number;
@@ -59,7 +59,6 @@ export type Flight = {
 };
 
 export type DispatchState<D extends Destination> = {
-  /** In the order of their turns. */
   destinations: readonly D[];
   flights: Iterable<Flight>;
   claimsInFlight: number;
@@ -75,41 +74,41 @@ export type DispatchState<D extends Destination> = {
 export type Choice<D extends Destination> = {
   release: { destination: D; count: number }[];
   send: { destination: D; count: number }[];
-  /** Claim up to `rows` callbacks; `places` of them may be sent as soon as the claim has ended. */
-  claim: { destination: D; rows: number; places: number }[];
+  /** Claim up to `rows` callbacks; `slots` of them may be sent as soon as the claim has ended. */
+  claim: { destination: D; rows: number; slots: number }[];
 };
 
 /**
- * Gives one turn to every destination for which there is a place, in order. Everything stays within
+ * Gives one turn to every destination for which there is a slot, in order. Everything stays within
  * the limits of a process, a merchant and a host.
  */
 export function chooseDeliveries<D extends Destination>(state: DispatchState<D>): Choice<D> {
   const choice: Choice<D> = { release: [], send: [], claim: [] };
-  const places = countPlaces(state);
+  const slots = countSlots(state);
   let { claimsInFlight } = state;
   for (const destination of state.destinations) {
     const late = countLate(destination, state.leasedUntilMin);
     if (late > 0) choice.release.push({ destination, count: late });
 
-    // After the claim, only the destination itself may use its reserved places, and only in this
+    // After the claim, only the destination itself may use its reserved slots, and only in this
     // choice.
-    if (!destination.isClaiming) places.take(destination, -destination.reserved);
+    if (!destination.isClaiming) slots.take(destination, -destination.reserved);
     const claimed = destination.claimed.length - late;
     const claimable = destination.isClaiming ? 0 : destination.count;
-    const turn = Math.min(places.free(destination), claimed + claimable);
+    const turn = Math.min(slots.free(destination), claimed + claimable);
     if (turn <= 0) continue;
 
     const sent = Math.min(turn, claimed);
     if (sent > 0) {
       choice.send.push({ destination, count: sent });
-      places.take(destination, sent);
+      slots.take(destination, sent);
     }
     const isQuick = state.paces.get(destination.host) === 'quick';
     const isLacking = sent < turn || (isQuick && claimed - sent < quickClaimedMin);
     if (isLacking && claimable > 0 && claimsInFlight < claimsMax) {
       const rows = isQuick ? quickClaimBatchSize : claimBatchSize;
-      choice.claim.push({ destination, rows, places: turn - sent });
-      places.take(destination, turn - sent);
+      choice.claim.push({ destination, rows, slots: turn - sent });
+      slots.take(destination, turn - sent);
       claimsInFlight += 1;
     }
   }
@@ -124,10 +123,10 @@ function countLate({ claimed }: Destination, leasedUntilMin: Timestamp): number 
   return inTime < 0 ? claimed.length : inTime;
 }
 
-type Place = Pick<Destination, 'merchant_id' | 'host'>;
+type SlotOwner = Pick<Destination, 'merchant_id' | 'host'>;
 
-/** Counts the places taken by deliveries in flight and by reservations. */
-function countPlaces({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
+/** Counts the slots taken by deliveries in flight and by reservations. */
+function countSlots({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
   const hanging = new Set<string>();
   for (const { host, sentAt } of flights) {
     if (sentAt !== null && milliseconds - sentAt > slowMilliseconds) hanging.add(host);
@@ -138,7 +137,7 @@ function countPlaces({ destinations, flights, paces, milliseconds }: DispatchSta
   const ofMerchant = new Map<string, number>();
   let ofSlow = 0;
   let ofOthers = 0;
-  const take = ({ merchant_id, host }: Place, count: number) => {
+  const take = ({ merchant_id, host }: SlotOwner, count: number) => {
     ofHost.set(host, (ofHost.get(host) ?? 0) + count);
     if (isSlow(host)) {
       ofSlow += count;
@@ -150,7 +149,7 @@ function countPlaces({ destinations, flights, paces, milliseconds }: DispatchSta
   for (const flight of flights) take(flight, 1);
   for (const destination of destinations) take(destination, destination.reserved);
 
-  const free = ({ merchant_id, host }: Place) =>
+  const free = ({ merchant_id, host }: SlotOwner) =>
     isSlow(host)
       ? Math.min(slowHostDeliveriesMax - (ofHost.get(host) ?? 0), slowDeliveriesMax - ofSlow)
       : Math.min(

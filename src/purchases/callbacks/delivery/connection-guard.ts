@@ -13,7 +13,7 @@ import type { Resolve } from './resolve-name.ts';
 
 export type Phase = 'dns' | 'connect' | 'tls';
 
-/** How a connection was made, or how far it got. */
+/** How a connection was made, or how far the attempt to make it got. */
 export type Connection = {
   /** Milliseconds of each phase that it went through. */
   phases: Partial<Record<Phase, number>>;

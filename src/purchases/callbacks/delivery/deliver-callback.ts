@@ -101,8 +101,9 @@ function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise
 /**
  * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
  * began. If it is not known to have been sent, the next one is due at once: the lease has run out,
- * so no process is still sending it. If the attempt before it has no result either, sending may be
- * what kills the processes, so the next one waits. Does nothing if the callback is no longer ours.
+ * so no process is still sending it. If the attempt before it has no result either, the next one
+ * waits, because the sending itself may kill the processes. Does nothing if the callback is no
+ * longer ours.
  */
 async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
   const { db, pool } = deps.database;
@@ -136,8 +137,8 @@ const nothing: Exchange = {
  * throws: a callback that is not delivered now is delivered later.
  */
 export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Promise<void> {
-  // The request may wait for the database for longer than the lease lasts. The delivery may not:
-  // afterwards another process makes the next attempt.
+  // The request may wait for the database for longer than the lease lasts. The delivery may not,
+  // because another process makes the next attempt after that.
   const endsAt = deps.clock.monotonic() + leaseSeconds * 1000;
   const deliver = () => deliverCallback(deps, callback, 'first');
   const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {

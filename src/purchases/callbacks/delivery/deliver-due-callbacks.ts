@@ -115,7 +115,7 @@ export async function deliverDueCallbacks(
         leasedUntilMin: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),
       });
       await carryOut(deps, dispatch, choice);
-      // A destination sends one batch per turn, and may have places left for another.
+      // A destination sends one batch per turn, and may have slots left for another.
       if (choice.send.length === 0) await dispatch.bell.wait();
     }
     // The mode `finishing` begins here.
@@ -151,8 +151,8 @@ async function carryOut(
   for (const destination of dispatch.destinations) {
     if (!destination.isClaiming) destination.reserved = 0;
   }
-  for (const { destination, rows, places } of choice.claim) {
-    beginClaim(deps, dispatch, destination, rows, places);
+  for (const { destination, rows, slots } of choice.claim) {
+    beginClaim(deps, dispatch, destination, rows, slots);
     served.add(destination);
   }
   const others = dispatch.destinations.filter((destination) => !served.has(destination));
@@ -207,10 +207,10 @@ function beginClaim(
   dispatch: Dispatch,
   destination: Destination,
   rows: number,
-  places: number,
+  slots: number,
 ): void {
   destination.isClaiming = true;
-  destination.reserved = places;
+  destination.reserved = slots;
   const claiming = claim(deps, destination, rows)
     .catch((error) => void dispatch.failures.push(error))
     .finally(() => {

@@ -24,7 +24,7 @@ export async function advanceDestinationDays(db: Handle, rows: DestinationCount[
     delivered,
     buckets,
   }));
-  // SQL cannot add up arrays, so each bucket is summed on its own.
+  // SQL cannot add up arrays, so each bucket is summed separately.
   const buckets = (rows[0]?.buckets ?? []).map(
     (_, index) =>
       `coalesce(destination_days.buckets[${index + 1}], 0) + excluded.buckets[${index + 1}]`,

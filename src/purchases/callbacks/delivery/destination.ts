@@ -7,7 +7,10 @@ type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 export type Destinations = {
   /** The addresses besides public ones (CALLBACK_ALLOW). */
   ranges: AllowedRange[];
-  /** The host names (CALLBACK_HOSTS); `*.shop.example` is every name below. Null for any. */
+  /**
+   * The host names (CALLBACK_HOSTS); `*.shop.example` is every name below. Null if any host is
+   * allowed.
+   */
   hosts: string[] | null;
 };
 
@@ -51,7 +54,7 @@ export function explainBadNotifyUrl(url: URL, allowed: Destinations): string | n
     .replace(/\.+$/, '')
     .toLowerCase();
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
-  // The URL parser has normalised unusual literals such as 0x7f.1 and 2130706433.
+  // The URL parser has already normalised unusual literals such as 0x7f.1 and 2130706433.
   const isLiteral = isIP(host) !== 0;
   // Developers name their own machine `localhost` as well as 127.0.0.1.
   const address = isLocalhost ? '127.0.0.1' : host;

@@ -6,7 +6,7 @@ import { rowGroup } from '#platform/database/row-group.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 
-/** Callbacks to deliver, to all hosts or to one. */
+/** Callbacks that are due, to all hosts or to one. */
 export const dueCallbacks = (host?: string): DueWork<'callbacks'> => ({
   table: 'callbacks',
   due: 'due_at',

@@ -15,7 +15,8 @@ const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);
 export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
 
 /**
- * Reasons by the codes of undici's errors. Commands read reasons too, without loading the client.
+ * Reasons by the codes of undici's errors. They are codes and not classes, so that commands need
+ * not load the client.
  */
 const reasons: Record<string, string> = {
   UND_ERR_HEADERS_OVERFLOW: 'response_too_large',

@@ -46,7 +46,7 @@ export function formBody(sealing: Sealing, callback: Callback): Buffer | null {
   const { payload, sealed_verify, merchant_id, checkout_id } = callback;
   if (sealed_verify === null || !sealing.isKnown(sealed_verify)) return null;
   const transaction_verify = sealing.open(sealed_verify, verifyContext(merchant_id, checkout_id));
-  // No value contains the separator, because `&` and `=` are encoded in values.
+  // The separator occurs once, because `&` and `=` are encoded in values.
   const [before = '', after = ''] = payload.toString('utf8').split('&transaction_verify=&');
   return Buffer.from(`${before}&${new URLSearchParams({ transaction_verify })}&${after}`);
 }

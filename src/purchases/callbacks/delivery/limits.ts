@@ -63,22 +63,22 @@ export const redirectUrlLengthMax = 2048;
 // Limits of one process.
 
 /**
- * How many deliveries may be in flight; each takes one place. Receivers that take a fifth of a
- * second need many places, and larger batches of attempts cost the database less per attempt.
+ * How many deliveries may be in flight; each takes one slot. Receivers that take a fifth of a
+ * second need many slots, and larger batches of attempts cost the database less per attempt.
  */
 export const deliveriesMax = 1_024;
 
 /** One choice begins at most this many deliveries to a destination, so that merchants take turns. */
 export const sendBatchSize = 8;
 
-/** Deliveries in flight for one merchant, and to one host, so that neither takes all places. */
+/** Deliveries in flight for one merchant, and to one host, so that neither takes all slots. */
 export const merchantDeliveriesMax = 2 * sendBatchSize;
 export const hostDeliveriesMax = 2 * sendBatchSize;
 
 /** A delivery that takes longer makes its host slow. */
 export const slowMilliseconds = 2_000;
 
-/** Slow hosts share these separate places, so that they never take places from the others. */
+/** Slow hosts share these separate slots, so that they never take slots from the others. */
 export const slowDeliveriesMax = 32;
 export const slowHostDeliveriesMax = 1;
 
@@ -112,10 +112,10 @@ export const lookMilliseconds = 1_000;
 /** The dispatcher chooses again at least this often, to notice a delivery that hangs. */
 export const pauseMilliseconds = 250;
 
-/** Destinations listed at once: about as many as there are places. */
+/** Destinations listed at once: about as many as there are slots. */
 export const destinationsMax = 1_000;
 
-/** Destinations listed for one merchant: one for each of its places. */
+/** Destinations listed for one merchant: one for each of its slots. */
 export const merchantDestinationsMax = 16;
 
 /** Attempts in one commit: enough to share a flush of the disk, few enough to keep it short. */

@@ -48,7 +48,7 @@ export type SendCallback = (message: {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Sends the body in pieces with a pause between them, as a bad network delivers it. */
+  /** Sends the body in pieces with a pause between them, like a bad network. */
   dribble?: { pieces: number; pauseMilliseconds: number };
   /** Called when the request is sent. Not called if no connection was made. */
   whenSent?: () => void;
@@ -115,11 +115,11 @@ export function createCallbackSender(
   };
 }
 
-/** An exchange while it lasts. */
+/** An exchange that has not ended. */
 type Sending = {
   deadlines: Deadlines;
   elapsed: () => number;
-  /** Becomes the result. Each event adds what it learns. */
+  /** Becomes the result. Each event adds to it. */
   exchange: Exchange;
   /** The pieces of the response's body, and their length. */
   chunks: Buffer[];
@@ -195,8 +195,7 @@ function newSending({ clock, deadlines }: Sender, answer: Sending['answer']): Se
 }
 
 /**
- * A view of the bytes that belongs to this exchange alone, so that `onSent` can find the exchange by
- * it.
+ * A view of the bytes that only this exchange uses, so that `onSent` can find the exchange by it.
  */
 function bodyOf(
   { clock }: Sender,
@@ -228,7 +227,7 @@ function handlerOf(sending: Sending): Dispatcher.DispatchHandler {
       chunks.push(chunk);
       sending.length += chunk.length;
       if (sending.length <= responseBodyBytesMax) return;
-      // Do not wait for the rest.
+      // The exchange ends without the rest of the body.
       exchange.truncated = true;
       conclude(sending);
       reading.abort(new CutOff());

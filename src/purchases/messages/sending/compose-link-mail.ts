@@ -8,16 +8,16 @@ import type { PaymentLink } from '#purchases/payment-links/payment-link.ts';
 import type { Letter } from './letter.ts';
 
 /**
- * A person types the reference of a link. Only one that looks like a number of an order is repeated
- * in the mail: it can hold no address of another site and no sentence.
+ * A person types the reference of a link. The mail repeats it only if it looks like an order
+ * number, because such a text cannot contain a sentence or an address of another site.
  */
 const isPlain = (reference: string) =>
   /^(?=.*\p{N})(?!.* .* )[\p{L}\p{N} #_/-]{1,64}$/u.test(reference);
 
 /**
- * Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. The mail goes to
- * any address that a person of the shop types, so it has nothing else that they may write or draw:
- * not the logo, and not the address, the contact and the VAT number of other mails.
+ * Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. The mail goes
+ * to any address that a person of the shop types, so it contains nothing else that the shop can
+ * choose: no logo, address, contact or VAT number.
  */
 export function composeLinkMail(
   merchant: Pick<Merchant, 'name' | 'territory' | 'language'>,

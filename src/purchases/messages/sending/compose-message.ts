@@ -107,7 +107,7 @@ export function composeMessage(
   };
 }
 
-/** Why the shopper gets the letter, and one line about the seller, as far as it is known. */
+/** Why the shopper gets the letter, and one line with what is known about the seller. */
 function footerOf(
   text: string,
   { name, contact, address, vat_number }: MessageSubject['merchant'],

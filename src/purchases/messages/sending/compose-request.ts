@@ -26,9 +26,9 @@ export function composeRequest(
     from: oneLine(name),
     subject: `Order ${order}: tell the bank what you know by ${day}`,
     paragraphs: [
-      `A customer disputes ${money} of order ${order} at the bank: ${reason.replaceAll('_', ' ')}. It decides by the evidence that it gets.`,
+      `A customer disputes ${money} of order ${order} at the bank: ${reason.replaceAll('_', ' ')}. The bank decides by the evidence that it gets.`,
       'Tell us how the order was delivered and what you wrote to each other, and add the papers that show it: a proof of delivery, messages, an invoice.',
-      `Do so by ${day} at ${time}. Later the bank gets an answer without it.`,
+      `Do so by ${day} at ${time}. After that the bank gets an answer without it.`,
     ],
     rows: [],
     link: { label: 'Open the dispute', url: `${consoleUrl}/disputes/${dispute}` },

@@ -20,7 +20,7 @@ export type LetterRow = {
   name: string;
   date: string;
   amount: string;
-  /** The status, and its word. */
+  /** The status of the payment, and its name in the letter's language. */
   status: PaymentState;
   state: string;
 };

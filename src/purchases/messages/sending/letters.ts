@@ -28,9 +28,9 @@ export type LetterFacts = {
   date: string;
   /** When the service retries a declined payment. Null if it does not, or if that day has passed. */
   retryOn: string | null;
-  /** The service no longer retries it. */
+  /** Whether the service no longer retries it. */
   isOverdue: boolean;
-  /** The letter is about a charge. */
+  /** Whether the letter is about a charge. */
   isCharge: boolean;
   /** Null when no card is known. */
   card: { brand: string; last4: string } | null;
@@ -128,7 +128,7 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
   }),
   card_expires: (translate) => ({
     subject: translate('expires_subject'),
-    // The sentence begins with the card's name.
+    // This sentence begins with the card's name, so its first letter becomes upper case.
     paragraphs: [upperFirst(translate('expires')), translate('expires_next')],
     link: translate('expires_link'),
   }),
@@ -142,7 +142,6 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     paragraphs: [translate('refunded'), translate('refunded_next'), ...standing(translate, facts)],
     link: translate('see'),
   }),
-  // The last charge, if there was one, and the end of the plan.
   plan_finished: (translate, { numbers, isCharge }) => ({
     subject: translate('finished_subject'),
     paragraphs: [

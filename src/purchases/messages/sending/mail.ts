@@ -17,8 +17,9 @@ export type Mail = {
 };
 
 /**
- * The outcome of sending it. `refused`: the server will never accept it, so it is not retried.
- * `failed`: the server was away or busy, or it rejected us rather than the message.
+ * The outcome of sending a mail. `refused` means that the server will never accept it, so it is not
+ * retried. `failed` means that the server did not answer, was busy, or rejected us rather than the
+ * message.
  */
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 

@@ -11,8 +11,7 @@ export function mailboxTransport(deps: { database: Database }, sender: string): 
     concurrencyMax: 5,
     async send(mail) {
       const { merchant_id, checkout_id, message_id, sent_at, to, subject, html } = mail;
-      // The mailbox shows mails as text and HTML. It lists by name what else a mail server would
-      // get.
+      // The mailbox shows mails as text and HTML. Attachments are only listed by name.
       const files = (mail.attachments ?? []).map(({ filename }) => filename).join(', ');
       const text = files === '' ? mail.text : `${mail.text}\nAttached: ${files}\n`;
       try {

@@ -14,7 +14,9 @@ export type MailboxEntry = {
   html: string;
 };
 
-/** A message that is sent again counts as the same message. */
+/**
+ * Inserts a mail, unless the mailbox has it: after a crash it may be sent twice under the same id.
+ */
 export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promise<void> {
   await db
     .insertInto('mailbox')

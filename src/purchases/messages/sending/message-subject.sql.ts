@@ -28,7 +28,6 @@ export type MessageSources = {
     }
   >;
   instalments: Map<string, Instalment[]>;
-  /** The stored cards, by checkout. */
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;

@@ -20,14 +20,15 @@ type Key = { merchant_id: string; checkout_id: string };
 /** A message as it would be written now, and why it cannot be sent again, if it cannot. */
 export type ShownMessage = { to: string; subject: string; text: string; refusal: string | null };
 
-/** The least time between two copies of one message. */
+/** The shortest time between two copies of one message. */
 const pauseSeconds = 600;
 /** A shopper gets at most this many copies of one message. */
 const copiesMax = 20;
 
 /**
  * The mail of a message for a person at the console. Mails are not kept, so it is written again
- * from the plan as it is now. The shopper's own link is left out: it proves who they are.
+ * from the plan as it is now. The shopper's own link is left out, because it would sign the reader
+ * in as the shopper.
  */
 export async function showMessage(
   deps: { database: Database; clock: Clock } & QueueDeps,

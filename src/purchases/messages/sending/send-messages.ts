@@ -52,7 +52,9 @@ export type MessageDeps = {
 /** How often a message fails before the operator is alerted. */
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
-/** How often the reminder of a paused plan is retried. A day would miss the charge. */
+/**
+ * How often the reminder of a paused plan is retried. Once a day would be too late for the charge.
+ */
 const postponedSeconds = 3 * 3600;
 
 type SendingDeps = MessageDeps & { mail: MailTransport };
@@ -65,7 +67,7 @@ const leaseSeconds = 420;
  */
 const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
 
-/** A run that left merchants or a merchant's messages for the next one has sent at least so many. */
+/** A run that left due messages for the next run has sent at least this many. */
 export const messagesFullRun = 50;
 
 const work: MerchantDueWork<'messages', SendingDeps> = {
@@ -127,8 +129,8 @@ async function renewLinks(
 }
 
 /**
- * `skipped`: there is nothing left to send. `postponed`: the plan is paused. `released`: the batch
- * had no time left for it.
+ * `skipped` means that there is nothing left to send, `postponed` that the plan is paused, and
+ * `released` that the batch had no time left for it.
  */
 type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
 
@@ -213,7 +215,6 @@ const isOfCheckout = (message: Message): message is Message & { checkout_id: str
 const checkoutOf = ({ checkout_id }: Message, { checkouts }: MessageSources) =>
   checkouts.get(checkout_id ?? '');
 
-/** The payment that a message is about. */
 function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSources) {
   return instalments.get(checkout_id ?? '')?.find(({ number }) => number === facts.instalment);
 }
@@ -284,17 +285,17 @@ export function subjectOf(
 function linkOf(deps: MessageDeps, message: Message, sources: MessageSources): string {
   const checkout = checkoutOf(message, sources);
   assert(checkout);
-  return `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}${proofOf(deps, message)}`;
+  return `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}${linkEndOf(deps, message)}`;
 }
 
 /**
  * The end of the link: the token, and the step that the page continues with. It follows the `#`, so
  * that browsers do not send it and logs do not contain it.
  */
-function proofOf({ sealing }: MessageDeps, message: Message): string {
+function linkEndOf({ sealing }: MessageDeps, message: Message): string {
   const { kind, facts, sealed_token } = message;
   if (kind === 'declined') return `/manage#${lateToken(sealing, message)}.late.${facts.instalment}`;
-  // The page shows the conversation after the proof, which the shopper may have already.
+  // The page shows the conversation after the sign-in, which the shopper may have done before.
   if (kind === 'answer') return '/manage#.report';
   if (sealed_token === null) return '';
   const token = sealing.open(sealed_token, messageTokenContext(message));
@@ -308,7 +309,7 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
   const settled = results.map((result) => settle(result, now));
   await transaction(deps, async ({ db }) => {
     const moved = new Set(await moveMessages(db, merchant.id, settled));
-    // Another process took over the message, or this batch is already committed.
+    // The other messages were claimed by another process, or this batch is already committed.
     const kept = results.filter(({ message }) => moved.has(message.id));
     const sent = kept.flatMap(({ message, outcome }) =>
       typeof outcome === 'string' ? [] : [{ message, outcome }],
@@ -324,7 +325,8 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     if (attempts.length > 0) await insertMessageAttempts(db, merchant.id, attempts);
     for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
-      // The page of a link shows it to the shop, which gave the address.
+      // For the mail of a link there is no alert: the page of the link shows the refusal to the
+      // shop, which gave the address.
       if (isOver && isOfCheckout(message)) await alertRefused(deps, db, message, outcome);
     }
     const failing = sent.find(
@@ -365,7 +367,7 @@ async function alertRefused(
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
     isPrivate: true,
-    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}". It is not sent again by itself: ${response}`,
+    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}". It is not retried: ${response}`,
   });
 }
 
@@ -382,6 +384,6 @@ async function alertFailing(
     kind: 'messages_failing',
     merchant_id: merchant.id,
     isPrivate: true,
-    detail: `Messages to shoppers do not leave: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
+    detail: `Messages to shoppers cannot be sent: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
   });
 }

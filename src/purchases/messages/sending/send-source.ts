@@ -13,7 +13,8 @@ export function sendSource(
   { transporter }: Pool,
   { from, to, messageId, source }: { from: string; to: string; messageId: string; source: Buffer },
 ): Promise<{ response: string }> {
-  // The pool may ask again, for another connection. It changes what it gets.
+  // The pool may ask for the message again, for another connection, and changes what it gets, so
+  // each call makes a new one.
   const message = {
     getEnvelope: () => ({ from, to: [to] }),
     getHeader: () => messageId,

@@ -15,7 +15,8 @@ export type MailSettings = {
   /** `Karoo Payments <payments@example.com>` or an address alone. */
   from: string;
   /**
-   * Send nothing over `smtp://` unless the server starts TLS. If not set, TLS is used when offered.
+   * Whether nothing is sent over `smtp://` unless the server starts TLS. If not set, TLS is used
+   * when offered.
    */
   requiresTls?: boolean;
   deadlineMilliseconds?: number;
@@ -41,7 +42,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       connectionTimeout: timeoutMilliseconds,
       greetingTimeout: timeoutMilliseconds,
       socketTimeout: timeoutMilliseconds,
-      // A message is made of our own text: nothing in it may name a file or an address to read.
+      // A message consists of our own text, so nothing in it may name a file or an address to read.
       disableFileAccess: true,
       disableUrlAccess: true,
     });
@@ -58,8 +59,8 @@ export function smtpTransport(settings: MailSettings): MailTransport {
         deadline.reject(
           new Error(`the mail took longer than ${deadlineMilliseconds / 1000} seconds`),
         );
-        // Only closing the connection makes sure that the mail is not sent after all. The pool's
-        // other mails fail too and are retried; servers rarely trickle their replies.
+        // Only closing the connection ensures that the mail is not sent later. The pool's other
+        // mails fail too and are retried, but servers that answer this slowly are rare.
         if (pool === used) pool = null;
         used.then((opened) => opened.close({ force: true }));
       });
@@ -97,7 +98,8 @@ const contentOf = (
   from,
   to: { name: '', address: to },
   ...{ subject, text, html, messageId },
-  // All our languages use Latin letters. nodemailer would count letters to find that out.
+  // All our languages use Latin letters. Without this option nodemailer would count letters to find
+  // that out.
   textEncoding: 'quoted-printable' as const,
   ...(attachments && {
     attachments: attachments.map(({ filename, type, content }) => ({
@@ -122,7 +124,8 @@ function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
 }
 
 /**
- * Servers often repeat the address. The record of attempts outlives it, so the address is removed.
+ * Servers often repeat the address. Attempts are kept longer than the address, so it is removed
+ * from the response.
  */
 function withoutRecipient(response: string, { to }: Mail): string {
   return response

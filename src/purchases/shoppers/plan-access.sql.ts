@@ -43,7 +43,7 @@ export type LateLink = PlanKey & {
   expires_at: Timestamp;
 };
 
-/** A plan has only one such link: a new one ends the one before it. */
+/** A plan has only one such link: a new one replaces it. */
 export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<void> {
   await db
     .insertInto('late_links')
@@ -117,7 +117,7 @@ export async function deletePlanSession(
 }
 
 /** Deletes links and sessions that ended before `before`. Returns how many. */
-export async function deleteEndedProofs(
+export async function deleteEndedPlanAccess(
   db: Handle,
   before: Timestamp,
   batchSize: number,
@@ -139,7 +139,7 @@ export async function deleteEndedProofs(
   return deleted;
 }
 
-export async function deleteAllProofs(db: Handle): Promise<void> {
+export async function deleteAllPlanAccess(db: Handle): Promise<void> {
   await db.deleteFrom('plan_links').execute();
   await db.deleteFrom('late_links').execute();
   await db.deleteFrom('plan_sessions').execute();
