@@ -188,7 +188,15 @@ test('an operator sets and takes back what shoppers read about a merchant', asyn
   await tranche.refused(1, /It has 481 × 30 pixels/, 'merchants', 'page', id, '--logo', file);
   await rm(file);
   await tranche.refused(1, /cannot be read/, 'merchants', 'page', id, '--logo', file);
-  await tranche.refused(2, /--no-fees is "x" and must be yes or no/, 'merchants', 'page', id, '--no-fees', 'x');
+  await tranche.refused(
+    2,
+    /--no-fees is "x" and must be yes or no/,
+    'merchants',
+    'page',
+    id,
+    '--no-fees',
+    'x',
+  );
   await tranche.refused(2, /Give --short-name/, 'merchants', 'page', id);
   await tranche.refused(1, /no merchant/, 'merchants', 'page', unknownId, '--no-fees', 'no');
 });
