@@ -108,11 +108,14 @@ type Work = {
    * second. Work without it runs after each pause.
    */
   awaits?: Awaited;
-  /**
-   * Whether it moves money or relies on the books. Such work waits while money is stopped (decision
-   * 0097).
-   */
+  /** Whether it calls a gateway. Such work waits while money is stopped (decision 0097). */
   movesMoney?: true;
+  /**
+   * Whether it makes or sends what the books say, without calling a gateway. Such work also waits
+   * until the database was compared with all gateways: a restored one would say something else under
+   * the same number.
+   */
+  statesMoney?: true;
   /**
    * Does some of the due work and returns how much. The worker calls it again at once until it
    * returns 0. When the signal aborts, a long run finishes only what it has begun.
@@ -227,7 +230,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'make payouts',
-    movesMoney: true,
+    statesMoney: true,
     pauseSeconds: 5,
     run: makeDuePayouts,
     awaits: duePayoutDays,
@@ -236,7 +239,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'make monthly statements',
-    movesMoney: true,
+    statesMoney: true,
     pauseSeconds: 5,
     run: makeDueMonthlyStatements,
     awaits: dueStatementMonths,
@@ -245,6 +248,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'send statements',
+    statesMoney: true,
     pauseSeconds: 5,
     run: sendDueStatements,
     awaits: dueStatementMails,
@@ -369,6 +373,12 @@ async function lookForDue(
   }
 }
 
+async function mayRun(money: MoneyGuard, { movesMoney, statesMoney }: Work): Promise<boolean> {
+  // The guard logs why a gateway was not compared.
+  if (statesMoney) return (await money.problem().catch(() => 'not compared')) === null;
+  return !movesMoney || (await money.stopReason()) === null;
+}
+
 /**
  * Runs all due work until it is stopped. A failure is logged and retried after the pause. An idle
  * process checks for all kinds of due rows in one statement.
@@ -378,9 +388,7 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const waiting = new Map<string, AbortController>();
   /** Returns how much the run did. If it did something, there may be more to do at once. */
   const runOnce = async (work: Work) =>
-    work.movesMoney && (await deps.money.stopReason()) !== null
-      ? 0
-      : await work.run(deps, stopping.signal);
+    (await mayRun(deps.money, work)) ? await work.run(deps, stopping.signal) : 0;
   const waitForDue = async ({ name }: Work) => {
     const woken = new AbortController();
     waiting.set(name, woken);

@@ -10,10 +10,13 @@ import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { publishEnd } from '#record/alerts/publish-end.ts';
 import { type NewEntry, postEntries, withoutFee } from '#record/ledger/post-entries.ts';
+import { startWorker } from '#worker.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { findNodes, isLockAwaited } from '../support/database-server.ts';
+import { startGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/mail.ts';
 import { wholeTerms } from '../support/money.ts';
+import { gatewayEnv } from '../support/payments.ts';
 import { readPdf } from '../support/pdf.ts';
 import {
   type Account,
@@ -55,13 +58,21 @@ async function merchantWith(): Promise<Account> {
   return account;
 }
 
-async function post({ merchant }: Account, at: string, ...entries: NewEntry[]): Promise<void> {
+const post = (account: Account, at: string, ...entries: NewEntry[]) =>
+  postTo(service, account, at, entries);
+
+async function postTo(
+  { deps }: Service,
+  { merchant }: Account,
+  at: string,
+  entries: NewEntry[],
+): Promise<void> {
   const of = {
     merchant_id: merchant.id,
     currency: 'ZAR',
     at: timestamp(Temporal.Instant.from(at)),
   };
-  await transaction(service.deps, ({ db }) => postEntries(service.deps, db, of, entries));
+  await transaction(deps, ({ db }) => postEntries(deps, db, of, entries));
 }
 
 /** A sale of R 1 000,00 with a fee of R 50,00 and VAT of R 7,50. */
@@ -69,10 +80,11 @@ async function sell(
   account: Account,
   at: string,
   client_reference_id = 'order-1',
+  on = service,
 ): Promise<string> {
-  const checkout_id = await createCheckout(service, account, { client_reference_id });
+  const checkout_id = await createCheckout(on, account, { client_reference_id });
   const amounts = { gross: 100_000, fee: 5_000, vat: 750, net: 94_250 };
-  await post(account, at, { kind: 'sale', checkout_id, ...amounts });
+  await postTo(on, account, at, [{ kind: 'sale', checkout_id, ...amounts }]);
   return checkout_id;
 }
 
@@ -511,4 +523,51 @@ test('no correction takes the number of a statement that is being made', async (
   await tranche.refused(1, /2027-10 is being made/, 'statements', 'correct', old?.id ?? '');
   await lines(0);
   assert.equal((await tranche.json('statements', 'correct', old?.id ?? '')).number, 2);
+});
+
+test('a process makes and mails no statement, and makes no payout, before it has compared its database', async () => {
+  goTo('2027-10-07T08:00:00Z');
+  const gateway = await startGateway();
+  const own = await startService({ clock, env: gatewayEnv(gateway) });
+  const server = await startMailServer();
+  const mail = smtpTransport({ url: server.url, from: 'payments@tranche.example' });
+  const account = await createAccount(own);
+  const { id } = account.merchant;
+  await setTerms(own.deps, 'test', id, wholeTerms);
+  const commands = commandLine({ DATABASE_URL: own.databaseUrl }, { clock });
+  await commands.json('merchants', 'bank', id, '--statements-to', 'books@karoo.example');
+  const made = async () => {
+    const { rows } = await own.deps.database.pool.query(
+      `select (select count(*)::integer from monthly_statements) as statements,
+         (select count(*)::integer from payouts) as payouts`,
+    );
+    return [rows[0].statements, rows[0].payouts, server.mails.length];
+  };
+  await sell(account, '2027-10-08T08:00:00Z', 'order-1', own);
+  goTo('2027-11-01T08:00:00Z');
+  await makeDueMonthlyStatements(own.deps);
+  await sell(account, '2027-11-02T08:00:00Z', 'order-2', own);
+  // The mail of October, the statement of November and a payout are due.
+  goTo('2027-12-01T08:00:00Z');
+  await gateway.fault({ fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 1_000 });
+  let asked = 0;
+  const { money } = own.deps;
+  const problem: typeof money.problem = (name) => {
+    if (name === undefined) asked += 1;
+    return money.problem(name);
+  };
+  const worker = startWorker({ ...own.deps, mail, money: { ...money, problem } });
+  try {
+    const isAsked = async () => asked >= 3 || (await made()).join() !== '1,0,0';
+    await until('all three to be claimed, or to wait', isAsked);
+    assert.deepEqual(await made(), [1, 0, 0]);
+    await gateway.call('DELETE', '/_test/faults');
+    await until('all three', async () => (await made()).join() === '2,1,2');
+  } finally {
+    await worker.stop();
+    await mail.close();
+    await server.stop();
+    await own.close();
+    await gateway.close();
+  }
 });
