@@ -1037,7 +1037,7 @@ test('the first page of a shop names keys that end, and the steps before going l
   );
   assert.equal(now.go_live.drill_passed, true);
 
-  // A shop that sells by link has no server, and nothing of a server is asked of it.
+  // A shop that sells by link has no server, so the steps do not ask for one.
   const { merchant } = account;
   const id = await offerPaymentLink(deps, 'test', merchant.id, {
     ...{ amount: 150_000, client_reference_id: 'till', notify_url: null },

@@ -576,7 +576,7 @@ test('production without a mail server starts with a warning and writes no messa
 
 type Forwarder = {
   url: string;
-  /** Reply to new connections without ever finishing, instead of passing them on. */
+  /** Whether it replies to new connections without ever finishing, instead of passing them on. */
   trickles: boolean;
   hasTrickled: boolean;
   /** Resolves when the client has left such a connection. */

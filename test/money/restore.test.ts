@@ -706,7 +706,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.ok((await recorded()) > recordedBefore);
       await rowsOf('drop trigger killed on reconciliation_differences');
       await rowsOf('drop function refuse');
-      // Two operators start it again. One process records at a time.
+      // Two operators start the recording again. One process records at a time.
       const runs = await Promise.all([
         tranche.run('gateway', 'reconcile', '--record', '--json'),
         second.run('gateway', 'reconcile', '--record', '--json'),

@@ -23,7 +23,7 @@ type Asked = {
 };
 export type MerchantServer = ReturnType<typeof createMerchantServer>;
 
-/** The fate of a commit is unknown: the service closes the connection (decision 0013). */
+/** The service closes the connection if the fate of a commit is unknown (decision 0013). */
 export function isClosed(error: Error & { code?: string }): null {
   if (error.code !== 'LIGHT_ECONNRESET') throw error;
   return null;

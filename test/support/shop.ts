@@ -253,8 +253,8 @@ function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // An upper bound, shorter than the service's gateway time-out. The test releases it
-            // earlier.
+            // This upper bound is shorter than the service's gateway time-out. The test releases
+            // the payment earlier.
             ms: holdMilliseconds,
             // The gateway's client retries a request whose connection broke.
             times: isDrop ? 2 : 1,

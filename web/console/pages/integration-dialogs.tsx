@@ -101,8 +101,8 @@ export function RequireSigning({ of: row, close }: { of: IntegrationRow; close: 
       close={close}
     >
       <p>
-        Every request that changes something must be signed from now on. This cannot be undone. The
-        shop must sign its requests already, or they are refused.
+        Every request that changes something must be signed from now on. This cannot be undone. If
+        the shop does not sign its requests yet, they are refused.
       </p>
     </SingleActionDialog>
   );
