@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
 import {
   disputeFeeAmounts,
+  type EntryKind,
   explainBadTerms,
   newSale,
   refundSale,
@@ -19,9 +20,12 @@ const terms = fc.record({
 });
 
 const fees = fc.constantFrom('kept' as const, 'returned' as const);
-const saleOf = (amounts: Amounts) => newSale({ checkout_id: null, instalment: null }, amounts);
+const saleOf = (amounts: Amounts) => newSale({ checkout_id: 'c', instalment: null }, amounts);
 const negated = ({ gross, fee, vat, net }: Amounts) => ({
   ...{ gross: 0 - gross, fee: 0 - fee, vat: 0 - vat, net: 0 - net },
+});
+const booked = (kind: EntryKind, refund_id: string | null, amounts: Amounts) => ({
+  ...{ kind, checkout_id: 'c', instalment: null, refund_id, dispute_id: null, ...amounts },
 });
 const sumOf = (lines: Amounts[], name: keyof Amounts) =>
   lines.reduce((sum, line) => sum + line[name], 0);
@@ -67,7 +71,8 @@ test('refunds of a whole sale, in any parts, return its whole fee and VAT, or no
         const gross = parts.reduce((sum, { part }) => sum + part, 0);
         const line = saleAmounts(given, gross, true);
         const sale = saleOf(line);
-        const refund = (id: string, part: number) => refundSale({ refund_fee }, sale, id, part);
+        const refund = (id: string, part: number) =>
+          booked('refund', id, refundSale({ refund_fee }, sale, id, part));
         const lines = parts.map(({ part }, index) => refund(`${index}`, part));
         for (const back of lines) {
           assert.equal(back.gross, back.fee + back.vat + back.net);
@@ -76,12 +81,15 @@ test('refunds of a whole sale, in any parts, return its whole fee and VAT, or no
         const returned = parts.flatMap(({ part, comesBack }, index) =>
           comesBack ? [{ id: `${index}`, part }] : [],
         );
-        lines.push(...returned.map(({ id, part }) => reverseRefund(sale, id, part)));
+        const reverse = ({ id, part }: { id: string; part: number }) =>
+          booked('refund_reversed', id, reverseRefund(sale, id, part));
+        lines.push(...returned.map(reverse));
         lines.push(...returned.toReversed().map(({ id, part }) => refund(id, part)));
         const isReturned = refund_fee === 'returned';
         assert.equal(sumOf(lines, 'fee'), isReturned ? 0 - line.fee : 0);
         assert.equal(sumOf(lines, 'vat'), isReturned ? 0 - line.vat : 0);
         assert.equal(sumOf(lines, 'net'), isReturned ? 0 - line.net : -gross);
+        assert.deepEqual(salesOf([booked('sale', null, line), ...lines]), [sale]);
       },
     ),
   );
@@ -112,31 +120,36 @@ test('a refund that came back leaves nothing of itself, whatever the terms becam
 });
 
 test('a reversal is its own refund negated, as the books have it', () => {
-  const at = { checkout_id: 'c', instalment: null, dispute_id: null };
-  const sale = { ...at, kind: 'sale' as const, refund_id: null };
-  const refund = (refund_id: string, gross: number, fee: number, vat: number) => ({
-    ...at,
-    ...{ kind: 'refund' as const, refund_id, gross, fee, vat, net: gross - fee - vat },
-  });
-  const sold = { ...sale, gross: 100_000, fee: 5_350, vat: 803, net: 93_847 };
+  const refund = (refund_id: string, gross: number, fee: number, vat: number) =>
+    booked('refund', refund_id, { gross, fee, vat, net: gross - fee - vat });
+  const sold = booked('sale', null, { gross: 100_000, fee: 5_350, vat: 803, net: 93_847 });
   const whole = refund('a', -100_000, -5_350, -803);
   const kept = refund('a', -50_000, 0, 0);
   const returned = refund('b', -50_000, -2_675, -401);
-  const reversed = { ...negated(whole), kind: 'refund_reversed' as const };
+  const reversed = booked('refund_reversed', 'a', negated(whole));
   for (const [entries, refund_id, amount, expected] of [
     [[sold, whole], 'a', 100_000, [100_000, 5_350, 803, 93_847]],
     [[sold, kept, returned], 'a', 50_000, [50_000, 0, 0, 50_000]],
     [[sold, kept, returned], 'b', 50_000, [50_000, 2_675, 401, 46_924]],
     // It came back before, and was sent again when fees were kept.
+    [[sold, whole, reversed, refund('a', -100_000, 0, 0)], 'a', 100_000, [100_000, 0, 0, 100_000]],
+    // It cancelled a payment before the order was owed, so it took no fee back.
+    [[sold], 'a', 10_000, [10_000, 0, 0, 10_000]],
+    [[sold, returned], 'a', 10_000, [10_000, 0, 0, 10_000]],
+    // One of its parts comes back.
     [
-      [sold, whole, { ...whole, ...reversed }, refund('a', -100_000, 0, 0)],
+      [sold, refund('b', -30_000, -1_605, -241), returned],
+      'b',
+      30_000,
+      [30_000, 1_605, 241, 28_154],
+    ],
+    // The sale of another payment or checkout is another sale.
+    [
+      [sold, { ...sold, checkout_id: 'd' }, { ...whole, checkout_id: 'd' }],
       'a',
       100_000,
       [100_000, 0, 0, 100_000],
     ],
-    // It cancelled a payment before the order was owed, so it took no fee back.
-    [[sold], 'a', 10_000, [10_000, 0, 0, 10_000]],
-    // The sale of another payment is another sale.
     [
       [
         { ...sold, instalment: 1 },
@@ -152,6 +165,19 @@ test('a reversal is its own refund negated, as the books have it', () => {
     const { gross, fee, vat, net } = reverseRefund(state, refund_id, amount);
     assert.deepEqual([gross, fee, vat, net], expected);
   }
+});
+
+test('a refund first takes the cents of a sale that came back', () => {
+  const sale = saleOf({ gross: 10_000, fee: 300, vat: 45, net: 9_655 });
+  const refund = (id: string, amount: number) =>
+    refundSale({ refund_fee: 'returned' }, sale, id, amount).fee;
+  assert.deepEqual([refund('a', 2_000), refund('b', 2_000)], [-60, -60]);
+  reverseRefund(sale, 'a', 2_000);
+  assert.equal(refund('c', 3_000), -90);
+  assert.deepEqual(sale.taken.at(-1)?.ranges, [
+    { from: 0, to: 2_000 },
+    { from: 4_000, to: 5_000 },
+  ]);
 });
 
 test('the fee of a dispute is returned with the VAT that it was charged with, and no more of it', () => {
