@@ -59,8 +59,11 @@ export async function assertDisputes(
   for (const { keyed_at, key_number } of await shopper.rows('refund_parts')) {
     assert.ok(key_number !== 1 || !isDuring(keyed_at), 'a refund began during a dispute');
   }
-  for (const { kind, created_at } of await shopper.rows('collections')) {
-    assert.ok(kind === 'shopper' || !isDuring(created_at), 'a charge began during a dispute');
+  for (const { kind, card_ref, created_at } of await shopper.rows('collections')) {
+    // A charge without its card was recorded after a restore. Its time is that of the record.
+    const isRecorded = kind === 'charge' && card_ref === null;
+    const isOwn = kind !== 'shopper' && !isRecorded;
+    assert.ok(!isOwn || !isDuring(created_at), 'a charge began during a dispute');
   }
   return { taken, statuses };
 }
