@@ -5,8 +5,8 @@ create table audit (
   only_row           boolean primary key default true check (only_row),
   after              uuid not null,
   leased_until       timestamptz(3),
-  -- How many differences the current pass has found, and when the last complete pass ended, with how
-  -- many.
+  -- How many differences the current pass has found so far, when the last complete pass ended, and
+  -- how many that pass found.
   differences        integer not null default 0,
   proved_at          timestamptz(3),
   proved_differences integer,

@@ -15,6 +15,10 @@ type Rule = { pattern: RegExp; advice: string };
 const rules: Rule[] = [
   { pattern: /^Of\b/, advice: 'begin with the subject' },
   {
+    pattern: /^The same(,|\.| (for|with|in|on)\b)/,
+    advice: 'name the subject: a hover shows no comment before this one',
+  },
+  {
     pattern: /^What\b/,
     advice: 'begin with a noun or a verb: "The amount that …", "Returns what …"',
   },
@@ -49,6 +53,10 @@ const rules: Rule[] = [
     advice: 'position, heartbeat, retention date, key check or logo',
   },
   { pattern: /\bsurely\b/i, advice: 'certainly' },
+  { pattern: /\bthe long run\b/i, advice: '`npm run test:long`' },
+  { pattern: /\bways? in\b(?! which)/i, advice: 'sign-in method' },
+  { pattern: /\bfresh proof\b/i, advice: 're-authentication' },
+  { pattern: /\bcounts? where two\b/i, advice: 'can be the second approver' },
   {
     pattern:
       /\b(an|the|one|each|every|this|these|last|long|newest|several|many|own|of|'s) acts?\b/i,

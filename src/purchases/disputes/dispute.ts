@@ -184,7 +184,7 @@ export function spread(
   });
 }
 
-/** The events of a dispute that a merchant's people get mail about: it is opened, or escalated. */
+/** The events of a dispute that a merchant's people get mail about: its opening and escalation. */
 export const disputeEvents = (id: string): [opened: string, escalated: string] => [
   id,
   `${id} escalated`,
