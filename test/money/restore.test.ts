@@ -1019,8 +1019,7 @@ describe('whether money may move', () => {
     assert.equal(there?.count, row.heartbeat);
     write.open();
     await heartbeat;
-    // The gateway's heartbeat is lower until the next one, and that stops nothing.
-    assert.equal((await readHeartbeats()).there?.count, row.heartbeat - 1);
+    assert.equal((await readHeartbeats()).there?.count, row.heartbeat);
     for (const { money } of [late, quick, slowGuard()]) {
       paying.clock.advance({ minutes: 2 });
       await money.raiseHeartbeat();

@@ -369,9 +369,14 @@ async function raise({ deps, name, known }: Guard): Promise<string | null> {
   const heartbeat = await raiseHeartbeat(deps.database.db, name, now, row.current_server);
   if (heartbeat === null) return unknownReason();
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
-  const written = { heartbeat_ref, database: row.id, gateway: name, count: heartbeat };
-  await deps.gateways.of(name).writeHeartbeat(written);
-  return null;
+  const gateway = deps.gateways.of(name);
+  const written = { heartbeat_ref, database: row.id, gateway: name };
+  // A process that is late overwrites the heartbeat of a later one, so it writes that one again.
+  for (let count = heartbeat, newest = heartbeat; ; count = newest) {
+    await gateway.writeHeartbeat({ ...written, count });
+    newest = (await readHeartbeat(deps.database.db, name)).heartbeat;
+    if (newest <= count) return null;
+  }
 }
 
 /**
