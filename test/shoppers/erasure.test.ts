@@ -385,7 +385,7 @@ test('a shopper who is only in a request that was refused is exported and erased
   );
   assert.equal(
     (await tranche.run('shoppers', 'erase', 'zo\u00e9@example.com')).stdout,
-    'Erased the shopper in 1 refused request(s).\n',
+    'Erased the shopper in refused requests: 1.\n',
   );
   assert.deepEqual(await requests(), []);
 });
