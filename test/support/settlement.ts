@@ -44,6 +44,7 @@ export async function assertDisputes(
       const row = own.find(({ dispute_ref }) => dispute_ref === id);
       assert.ok(row, 'every dispute of the gateway is known');
       assert.equal(row.status, status.replace('warning_', ''));
+      if (row.status === 'won') assert.equal(row.withdrawn, 0, 'a won dispute brings money back');
       statuses.push(row.status);
       for (const { amount } of balance_transactions) taken -= amount;
     }
