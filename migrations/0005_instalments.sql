@@ -111,7 +111,8 @@ create table stored_cards (
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
 
--- Cards that are no longer charged. The gateway removes each once no request can still use it.
+-- Cards that are no longer charged. The gateway removes each once no request can still use it. A card
+-- that is stored again under the same reference leaves this table.
 create table replaced_cards (
   merchant_id  uuid not null,
   checkout_id  uuid not null,

@@ -274,7 +274,7 @@ export type Decline = {
   /** The codes of the gateway and of the card network, unchanged; null if they gave none. */
   code?: string | null;
   network_code?: string | null;
-  /** The card that was declined, see `cardKeyOf`; absent if the gateway does not name it. */
+  /** The declined card (`cardKeyOf`); absent if not named, null if only its reference is gone. */
   card_key?: string | null;
   /** How many hours the card network asks to wait before a retry; absent if it does not ask. */
   wait_hours?: number;

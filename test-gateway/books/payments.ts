@@ -6,6 +6,7 @@ import { agedIntent, holdSeconds } from '../objects/payment-intent.ts';
 import type { Kept } from '../store.ts';
 import { settleCharge } from './balance.ts';
 import type { Context } from './context.ts';
+import { asStored } from './customers.ts';
 
 export type CardOptions = {
   stored_credential_usage?: string | undefined;
@@ -87,13 +88,18 @@ export function confirmIntent(
 function chargeCard(
   context: Context,
   intent: Kept<'payment_intent'>,
-  method: Kept<'payment_method'>,
+  used: Kept<'payment_method'>,
   refusal: Refusal | null,
   authentication: Authentication | null,
 ): CardError | null {
   const { store } = context;
   const now = context.timeOf(intent.merchant);
   const { object } = intent;
+  const isStored =
+    refusal === null && object.setup_future_usage !== null && typeof object.customer === 'string';
+  const method = isStored
+    ? asStored(context, used, String(object.customer), intent.hidden.hyperswitch !== undefined)
+    : used;
   const charge = makeCharge({ merchant: intent.merchant, now }, object, method, refusal, {
     authentication,
     descriptorPrefix: context.account.descriptorPrefix,
@@ -112,10 +118,8 @@ function chargeCard(
       object.amount_received = object.amount;
       settleCharge(context, charge, method);
     }
-    if (object.setup_future_usage !== null && typeof object.customer === 'string') {
-      method.object.customer = object.customer;
-      method.hidden.stored_by = charge.object.id;
-    }
+    object.payment_method = method.object.id;
+    if (isStored) method.hidden.stored_by = charge.object.id;
   } else {
     object.status = 'requires_payment_method';
     object.payment_method = null;

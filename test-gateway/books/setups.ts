@@ -4,6 +4,7 @@ import { newId } from '../objects/made.ts';
 import { authenticateAttempt, makeSetupAttempt } from '../objects/setup-attempt.ts';
 import type { Kept } from '../store.ts';
 import type { Context } from './context.ts';
+import { asStored } from './customers.ts';
 import { authenticationOf, type CardOptions, challengeUrl, type Decision } from './payments.ts';
 
 // Cards that are stored without a payment.
@@ -49,20 +50,25 @@ export function confirmSetup(
 
 /** Attaches the card to the customer, or records why it was refused. */
 function finish(
-  { store }: Context,
+  context: Context,
   intent: Kept<'setup_intent'>,
-  method: Kept<'payment_method'>,
+  entered: Kept<'payment_method'>,
   refusal: Refusal | null,
 ): CardError | null {
+  const { store } = context;
   const { object } = intent;
   const { attempt } = intent.hidden;
+  const isStored = refusal === null && typeof object.customer === 'string';
+  const method = isStored
+    ? asStored(context, entered, String(object.customer), intent.hidden.hyperswitch !== undefined)
+    : entered;
   const error = refusal && cardError(refusal, method.object);
   object.next_action = null;
   object.last_setup_error = error;
   if (attempt) attempt.status = refusal === null ? 'succeeded' : 'failed';
   if (refusal === null) {
     object.status = 'succeeded';
-    method.object.customer = object.customer as string | null;
+    object.payment_method = method.object.id;
   } else {
     object.status = 'requires_payment_method';
     object.payment_method = null;

@@ -180,6 +180,28 @@ describe('a payment', () => {
   });
 });
 
+test('a card that a customer enters again keeps its id until it is removed', async () => {
+  const store = async (number: string, given: object) => {
+    const { body } = await confirm(await begin(given), number);
+    return body;
+  };
+  const visa = '4242424242424242';
+  const { payment_method_id: first, customer_id } = await store(visa, {});
+  const ids = async (...given: [number: string, given?: object][]) => {
+    const answers: Answer['body'][] = [];
+    for (const [number, more] of given) answers.push(await store(number, { customer_id, ...more }));
+    return answers.map(({ payment_method_id }) => payment_method_id);
+  };
+  const verifies = { amount: 0, payment_type: 'setup_mandate' };
+  assert.deepEqual(await ids([visa], [visa, verifies]), [first, first]);
+  const [other, declined] = await ids(['5555555555554444'], ['4000000000000002']);
+  assert.ok(other !== first && declined === null);
+  assert.notEqual((await store(visa, {})).payment_method_id, first, 'of another customer');
+  await call('DELETE', `/payment_methods/${first}`);
+  const [again] = await ids([visa]);
+  assert.ok(again && again !== first);
+});
+
 describe('refused as the real one refuses it', () => {
   const wrong: [what: string, given: object][] = [
     ['an id of another length', { payment_id: 'pay_short' }],

@@ -3,12 +3,16 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import type { Gateway } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { paymentId } from '#gateway/hyperswitch/ids.ts';
+import { leaseSeconds } from '#gateway/retry-times.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
+import { claimBatch } from '#merchants/run-due-work.ts';
 import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
 import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { presentOverdue } from '#operating/operations/instalments.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { findFacts } from '#purchases/disputes/evidence.sql.ts';
+import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
+import { dueReplacedCards, listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
@@ -26,7 +30,8 @@ import {
   startPaying,
   visa,
 } from '../support/payments.ts';
-import { actingOn } from '../support/plan-attempts.ts';
+import { type Acting, actingOn } from '../support/plan-attempts.ts';
+import { until } from '../support/until.ts';
 
 // A gateway whose card form confirms a payment in the browser: the payment begins first, and the
 // shopper enters the card in its session.
@@ -486,5 +491,143 @@ describe('on the plan', () => {
     await acting.pay('next', { shown: begun });
     assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
     assert.equal((await shopper.live()).length, 2);
+  });
+});
+
+describe('a card that is entered again, which the gateway stores under the reference that it has', () => {
+  const detach = { method: 'DELETE', path: '/payment_methods/:id' };
+  const allCollected = ['1 collected', '2 collected', '3 collected'];
+
+  async function cardsOf(shopper: Shopper) {
+    const [stored] = await shopper.rows('stored_cards');
+    const replaced = await shopper.rows('replaced_cards');
+    return { stored: stored.card_ref, replaced: replaced.map(({ card_ref }) => card_ref) };
+  }
+
+  async function bought(term = 3) {
+    const shopper = await paying.shopper();
+    assert.equal((await shopper.pay(term)).status, 'successful');
+    const { stored } = await cardsOf(shopper);
+    return { shopper, acting: await actingOn(paying, shopper), first: stored };
+  }
+
+  /** Begins a session in which the shopper can enter another card. */
+  async function beginCard(acting: Acting): Promise<string> {
+    const { body } = await acting.post('plan/card', await acting.cardBody(visa));
+    return body.attempt.card_session.client_secret;
+  }
+
+  test('stays stored, and the card after it is recorded', async () => {
+    const { shopper, acting, first } = await bought();
+    await paying.pass({ months: 1, hours: 1 });
+    const renewed = await acting.replaceCard(`${visa}-2035-01`);
+    assert.equal(renewed.attempt?.status, 'done');
+    await paying.work();
+    assert.deepEqual(await cardsOf(shopper), { stored: first, replaced: [] });
+    const [card] = await shopper.rows('stored_cards');
+    const consented = card.consent.payments.map(({ number }: { number: number }) => number);
+    assert.deepEqual([card.expires, consented], ['2035-01', [3]]);
+    // The charge before it was not made under the new consent.
+    const second = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+    const facts = await findFacts(paying.service.deps.database.db, second);
+    assert.deepEqual([facts.disputed?.kind, facts.setup], ['charge', null]);
+
+    assert.equal((await acting.replaceCard(mastercard)).attempt?.status, 'done');
+    assert.deepEqual((await cardsOf(shopper)).replaced, [first]);
+    await paying.pass({ months: 1 });
+    assert.deepEqual(await planOf(shopper), allCollected);
+    const messages = await shopper.rows('messages');
+    assert.equal(messages.filter(({ kind }) => kind === 'card_replaced').length, 2);
+  });
+
+  test('is not detached if it comes back after another one, and pays the rest', async () => {
+    const { shopper, acting, first } = await bought();
+    await paying.gateway.fault({ ...detach, fault: 'error_before', times: 100 });
+    await acting.replaceCard(mastercard);
+    const { stored: other } = await cardsOf(shopper);
+    await paying.work();
+    const secret = await beginCard(acting);
+    await paying.clearFaults();
+    // The removal is due, and waits for the session.
+    await paying.pass({ minutes: 2 });
+    assert.equal((await shopper.rows('replaced_cards'))[0].detached_at, null);
+    await confirmInSession(paying.gateway.url, secret, visa);
+    const back = await acting.post('confirm', {});
+    assert.equal(back.body.attempt.status, 'done');
+    assert.deepEqual(await cardsOf(shopper), { stored: first, replaced: [other] });
+    await paying.pass({ months: 3 });
+    assert.deepEqual(await planOf(shopper), allCollected);
+    const [removed] = await shopper.rows('replaced_cards');
+    assert.ok(removed.detached_at);
+  });
+
+  test('is left alone by a removal that was claimed before it came back', async () => {
+    const { shopper, acting, first } = await bought();
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    await paying.gateway.fault({ ...detach, fault: 'error_before' });
+    await acting.replaceCard(mastercard);
+    await paying.work();
+    paying.clock.advance({ seconds: 10 });
+    const secret = await beginCard(acting);
+    await confirmInSession(paying.gateway.url, secret, visa);
+    const client = await pool.connect();
+    const waiting = (count: number) =>
+      until(`${count} to wait for the checkout`, async () => {
+        const { rows } = await pool.query(
+          `select from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length === count;
+      });
+    try {
+      await client.query('begin');
+      await client.query('select from checkouts where id = $1 for no key update', [shopper.id]);
+      const recording = acting.post('confirm', {});
+      await waiting(1);
+      const removing = detachReplacedCards(deps);
+      await waiting(2);
+      await client.query('commit');
+      assert.equal((await recording).body.attempt.status, 'done');
+      assert.equal(await removing, 1);
+    } finally {
+      client.release(true);
+    }
+    assert.equal((await cardsOf(shopper)).stored, first);
+    await paying.pass({ months: 3 });
+    assert.deepEqual(await planOf(shopper), allCollected);
+  });
+
+  test('cannot be stored while the gateway may be removing it', async () => {
+    const { shopper, acting } = await bought();
+    await acting.replaceCard(mastercard);
+    const claim = { leaseSeconds, batchSize: 10 };
+    const { merchant } = paying.account;
+    const claimed = await claimBatch(paying.service.deps, dueReplacedCards, merchant, claim);
+    assert.equal(claimed.length, 1);
+    assert.equal((await acting.replaceCard(visa)).attempt?.refusal, 'plan_changed');
+    const keeping = await acting.pay('next', { card: visa, keep: true });
+    assert.equal(keeping.attempt?.refusal, 'plan_changed');
+    assert.equal((await acting.pay('next', { card: visa })).attempt?.status, 'done');
+    paying.clock.advance({ seconds: leaseSeconds + 1 });
+    await paying.work();
+    assert.equal((await acting.replaceCard(visa)).attempt?.status, 'done');
+    assert.equal((await cardsOf(shopper)).replaced.length, 2, 'it has another reference now');
+  });
+
+  test('is charged again after the gateway lost its reference', async () => {
+    const { shopper, acting, first } = await bought(6);
+    await paying.pass({ days: 2 });
+    const time = paying.account.merchant.forGateway();
+    const { gateways } = paying.service.deps;
+    await gateways.of(mainGateway).detachCard({ key: 'lost', merchant: time, card_ref: first });
+    await paying.pass({ months: 2 });
+    const late = ['1 collected', '2 overdue', '3 overdue', '4 scheduled'];
+    assert.deepEqual((await planOf(shopper)).slice(0, 4), late);
+    const { attempt } = await acting.pay('late', { card: visa, keep: true });
+    assert.equal(attempt?.status, 'done');
+    assert.notEqual((await cardsOf(shopper)).stored, first);
+    await paying.pass({ months: 1 });
+    assert.deepEqual((await planOf(shopper)).slice(0, 4), [...allCollected, '4 collected']);
   });
 });

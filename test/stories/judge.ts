@@ -104,7 +104,7 @@ async function assertHeard(shopper: Shopper): Promise<void> {
       .sort(),
     attempts
       .filter(({ status, consent }) => consent !== null && /^(charged|verified)$/.test(status))
-      .map(({ card_ref }) => card_ref)
+      .map(({ number }) => `attempt ${number}`)
       .sort(),
     'a message for every card',
   );

@@ -16,7 +16,8 @@ export const messageInvariants: Invariant[] = [
         or m.kind = 'card_replaced' and not exists (
           select 1 from payment_attempts a
           where a.checkout_id = m.checkout_id and a.merchant_id = m.merchant_id
-            and a.card_ref = split_part(m.about, '#', 1) and a.consent is not null and a.status in ('charged', 'verified'))
+            and 'attempt ' || a.number = split_part(m.about, '#', 1)
+            and a.consent is not null and a.status in ('charged', 'verified'))
         or m.kind = 'declined' and not exists (
           select 1 from collections k
           where k.checkout_id = m.checkout_id and k.merchant_id = m.merchant_id

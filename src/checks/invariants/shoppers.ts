@@ -73,6 +73,15 @@ export const shopperInvariants: Invariant[] = [
         and ${within('r.checkout_id')}
       where ${within('a.checkout_id')} and a.consent is not null and a.card_ref is not null
         and a.status in ('charged', 'verified')
-        and (s.card_ref is null) = (r.card_ref is null)`,
+        and s.card_ref is null and r.card_ref is null`,
+  },
+  {
+    name: 'M9',
+    description: 'a card that is stored is not one that the gateway detaches',
+    sql: (within) => `
+      select s.checkout_id, s.card_ref, r.due_at, r.detached_at
+      from replaced_cards r join stored_cards s on s.checkout_id = r.checkout_id
+        and s.merchant_id = r.merchant_id and s.card_ref = r.card_ref
+      where ${within('r.checkout_id')} and ${within('s.checkout_id')}`,
   },
 ];

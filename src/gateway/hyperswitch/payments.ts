@@ -229,7 +229,8 @@ async function declinedForGood(
 ): Promise<Extract<Charge, { outcome: 'declined' }>> {
   const isGone = isCode(error, codes.missing) && !(await hasCard(api, merchant, card_ref));
   if (!isGone && !isCode(error, codes.invalidValue)) fail(error);
-  const decline = { reason: 'processing_error', may_retry: false } as const;
+  const refused = { reason: 'processing_error', may_retry: false } as const;
+  const decline = isGone ? { ...refused, card_key: null } : refused;
   return { outcome: 'declined', payment_ref: null, decline };
 }
 

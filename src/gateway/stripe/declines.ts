@@ -94,6 +94,7 @@ export function declinedForGood(error: unknown): Declined | null {
   const isCardGone =
     error instanceof Stripe.errors.StripeInvalidRequestError && error.param === 'payment_method';
   if (!isCardGone && !isDataRefused(error)) return null;
-  const decline = { reason: 'processing_error', may_retry: false } as const;
+  const refused = { reason: 'processing_error', may_retry: false } as const;
+  const decline = isCardGone ? { ...refused, card_key: null } : refused;
   return { outcome: 'declined', payment_ref: null, decline };
 }

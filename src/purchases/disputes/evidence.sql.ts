@@ -114,8 +114,9 @@ export async function findFacts(
          and s.status in ('charged', 'verified')
        where k.merchant_id = ${merchant_id} and k.checkout_id = ${checkout_id}
          and k.payment_ref = ${payment_ref} and k.status = 'collected' and k.kind = 'charge'
-         -- A charge that was recorded after a restore has no card.
-         and (s.card_ref = k.card_ref or k.card_ref is null and s.settled_at <= k.created_at)
+         -- A charge that was recorded after a restore has no card. The shopper may have entered the
+         -- same card again after the charge.
+         and (s.card_ref = k.card_ref or k.card_ref is null) and s.settled_at <= k.created_at
        order by s.number desc limit 1) as setup,
       (select jsonb_agg(jsonb_build_object('number', i.number, 'amount', i.amount - i.reduced,
          'due_on', i.due_on, 'status', i.status, 'collected_at', ${utc('i.collected_at')})

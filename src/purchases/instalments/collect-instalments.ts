@@ -182,6 +182,7 @@ function answerUnasked(
       reason: isForGood ? (decline.decline_reason ?? 'generic') : 'velocity_exceeded',
       may_retry: !isForGood,
       code: 'not_asked',
+      ...(isForGood && { card_key: decline.card_key }),
     },
   };
 }

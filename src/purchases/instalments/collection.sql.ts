@@ -202,20 +202,3 @@ const updateCollections = compileOnce(
       and c.instalment = v.instalment and c.number = v.number and c.status = 'open'
     returning c.id`,
 );
-
-/** Whether an open request may still charge the card. */
-export async function isCardInUse(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-  card_ref: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('collections')
-    .select('number')
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('status', '=', 'open')
-    .where('card_ref', '=', card_ref)
-    .executeTakeFirst();
-  return row !== undefined;
-}

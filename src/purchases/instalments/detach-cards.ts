@@ -6,12 +6,12 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
-import { reading } from '#platform/database/transaction.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import type { CollectDeps } from './collect-instalments.ts';
-import { isCardInUse } from './collection.sql.ts';
-import { dueReplacedCards, moveDetached } from './instalment.sql.ts';
+import { dueReplacedCards, mayDetach, moveDetached } from './instalment.sql.ts';
 
 type ReplacedCard = Selectable<Tables['replaced_cards']>;
 
@@ -49,8 +49,13 @@ async function detachCard(
       timestamp(nextRetryAt(now, attempts)),
     );
   try {
-    // Requests that begin from now on do not use the card.
-    if (await reading(deps, (db) => isCardInUse(db, card, card_ref))) return await release();
+    // Requests that begin from now on do not use the card. While it is claimed, the shopper cannot
+    // begin an attempt that would store it again.
+    const isFree = await transaction(deps, async ({ db }) => {
+      await lockCheckout(db, merchant_id, checkout_id);
+      return await mayDetach(db, card);
+    });
+    if (!isFree) return await release();
     const time = merchant.forGateway();
     const key = `${checkout_id}:detach:${card_ref}`;
     await deps.gateways.of(card.gateway).detachCard({ key, merchant: time, card_ref });

@@ -339,10 +339,14 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
     .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`),
 );
 
-/** stored → replaced, and due to be detached at the gateway. */
+/**
+ * stored → replaced by the card `by`, and due to be detached at the gateway. A card that was entered
+ * again may have its earlier reference: then it replaces nothing, and is not detached any more.
+ */
 export async function moveCardReplaced(
   db: Handle,
   { merchant_id, checkout_id, gateway }: CheckoutKey & { gateway: GatewayName },
+  by: string,
   at: Timestamp,
 ): Promise<void> {
   const card = await db
@@ -352,6 +356,13 @@ export async function moveCardReplaced(
     .returning(['card_ref', 'customer_ref', 'brand', 'last4', 'expires', 'card_key'])
     .returning(['consent', 'created_at'])
     .executeTakeFirstOrThrow();
+  if (card.card_ref === by) return;
+  await db
+    .deleteFrom('replaced_cards')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('card_ref', '=', by)
+    .execute();
   await db
     .insertInto('replaced_cards')
     .values({
@@ -372,9 +383,46 @@ export const dueReplacedCards: DueWork<'replaced_cards'> = {
   due: 'due_at',
 };
 
+/** Whether the gateway may be detaching a card of the checkout now. `now` is on the real clock. */
+export async function isDetaching(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  now: Timestamp,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('replaced_cards')
+    .select('card_ref')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('leased_until', '>', now)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+type Claimed = CheckoutKey & { card_ref: string; lease: string | null };
+
+/**
+ * Whether nothing needs a replaced card any more: it is still claimed, no open request may charge it,
+ * and no attempt of the shopper may store it again. Call it with the checkout locked. A card that was
+ * stored again is not claimed any more.
+ */
+export async function mayDetach(db: Handle, card: Claimed): Promise<boolean> {
+  const { merchant_id, checkout_id, card_ref, lease } = card;
+  const of = sql`merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`;
+  const { rows } = await sql`
+    select from replaced_cards
+    where ${of} and card_ref = ${card_ref} and lease = ${lease}
+      and not exists (
+        select from collections where ${of} and status = 'open' and card_ref = ${card_ref})
+      and not exists (
+        select from payment_attempts
+        where ${of} and due_at is not null and consent is not null)`.execute(db);
+  return rows.length > 0;
+}
+
 export async function moveDetached(
   db: Handle,
-  card: { merchant_id: string; checkout_id: string; card_ref: string; lease: string | null },
+  card: Claimed,
   detached_at: Timestamp,
 ): Promise<void> {
   await db

@@ -1,4 +1,4 @@
-import type { DeclineReason, SchemeData } from '#gateway/gateway.ts';
+import type { Decline, DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
@@ -149,6 +149,12 @@ export type CardDecline = Pick<
 
 type Card = Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>;
 
+/** The key of the card that a request charges, or that was declined. */
+export const declinedKey = (
+  { card_key }: Pick<Collection, 'card_key'>,
+  decline: Pick<Decline, 'card_key'> | null,
+): string | null => (decline?.card_key === undefined ? card_key : decline.card_key);
+
 export const forbidsCard = ({
   decline_reason,
   may_retry,
@@ -156,8 +162,8 @@ export const forbidsCard = ({
   may_retry === false && !curableDeclines.has(decline_reason ?? '');
 
 /**
- * The declines of a card for its checkout. A card that was entered again has another reference at
- * the gateway but the same key.
+ * The declines of a card for its checkout. A card that was entered again has the same key, and at
+ * some gateways another reference.
  */
 const declinesOf = (declines: CardDecline[], { checkout_id, card_ref, card_key }: Card) =>
   declines.filter(

@@ -17,7 +17,13 @@ import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
 import type { Answer, AskedCollection } from './ask-gateway.ts';
 import { moveCollections } from './collection.sql.ts';
 import { listFinishedPlans, lockLeased, moveSettled, type Settled } from './instalment.sql.ts';
-import { forbidsCard, type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
+import {
+  declinedKey,
+  forbidsCard,
+  type Instalment,
+  nextCollectionTime,
+  retriesAt,
+} from './instalment.ts';
 
 export type Answered = AskedCollection & { answer: Answer };
 
@@ -65,7 +71,7 @@ export async function recordAnswers(
       payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
       ...declineOf(answer),
       scheme: 'scheme' in answer ? (answer.scheme ?? null) : null,
-      card_key: collection.card_key,
+      card_key: declinedKey(collection, answer.outcome === 'declined' ? answer.decline : null),
       settled_at: at,
     })),
   );

@@ -13,15 +13,15 @@ import {
 } from './instalment.sql.ts';
 
 /**
- * Charges another card from now on, in the caller's transaction, which holds the checkout's lock.
- * Requests in flight keep the card that they were opened with. The earlier card is detached at the
- * gateway once none of them needs it.
+ * Charges the card that the shopper entered from now on, in the transaction of the shopper's attempt,
+ * which holds the checkout's lock. Requests in flight keep the card that they were opened with. The
+ * earlier card is detached at the gateway once none of them needs it, unless it is the same one.
  */
 export async function replaceCard(
   deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
-  key: CheckoutKey & { gateway: GatewayName },
+  attempt: CheckoutKey & { gateway: GatewayName; number: number },
   card: {
     customer_ref: string;
     card_ref: string;
@@ -33,13 +33,16 @@ export async function replaceCard(
   },
   at: Timestamp,
 ): Promise<void> {
-  const { merchant_id, checkout_id } = key;
-  await moveCardReplaced(db, key, at);
+  const { merchant_id, checkout_id } = attempt;
+  await moveCardReplaced(db, attempt, card.card_ref, at);
   await send(db, insertStoredCard({ merchant_id, checkout_id, ...card, created_at: at }));
-  const toCome = (await listInstalments(db, key)).filter(({ status }) => status === 'scheduled');
+  const toCome = (await listInstalments(db, attempt)).filter(
+    ({ status }) => status === 'scheduled',
+  );
   const { time_zone } = merchant.territory;
   await queueMessages(deps, db, [
-    { merchant_id, checkout_id, kind: 'card_replaced', about: card.card_ref, at },
+    // The shopper may enter the same card again later.
+    { merchant_id, checkout_id, kind: 'card_replaced', about: `attempt ${attempt.number}`, at },
     ...cardExpiryMessages({ merchant_id, checkout_id, at }, toCome, card, time_zone),
   ]);
 }

@@ -12,7 +12,7 @@ import {
   moveSettled,
   moveToShopper,
 } from './instalment.sql.ts';
-import { type Collection, collectionId, type Instalment } from './instalment.ts';
+import { type Collection, collectionId, declinedKey, type Instalment } from './instalment.ts';
 
 // Applies a shopper's own payment to the payments of the plan, in the transaction of the shopper's
 // attempt, which holds the checkout's lock.
@@ -151,7 +151,7 @@ export async function releaseShopperPayment(
     decline_code: decline.code ?? null,
     network_decline_code: decline.network_code ?? null,
     wait_hours: decline.wait_hours ?? null,
-    card_key: decline.card_key ?? collection.card_key,
+    card_key: declinedKey(collection, decline),
     settled_at: at,
   }));
 }

@@ -10,7 +10,11 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { listDisputeStates } from '#purchases/disputes/dispute.sql.ts';
 import { listCardDeclines, listLastCollections } from '#purchases/instalments/collection.sql.ts';
 import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
-import { listStoredCards, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
+import {
+  isDetaching,
+  listStoredCards,
+  lockInstalments,
+} from '#purchases/instalments/instalment.sql.ts';
 import {
   findForbidding,
   findForbiddingForGood,
@@ -155,6 +159,9 @@ async function openPlanAttempt(
     // Only a plan with a stored card can be paid with it or get another card.
     const needsStoredCard = isStored || consent !== null;
     if (customer_ref === null || (needsStoredCard && refs.card_ref === null)) return 'plan_changed';
+    // The gateway may store a card that is entered again under a reference that it is removing now.
+    const realNow = timestamp(deps.clock.now());
+    if (consent !== null && (await isDetaching(db, key, realNow))) return 'plan_changed';
     const payments = wanted.payments ? askedFor(wanted.payments, instalments) : [];
     const refusal = await findRefusal(db, key, wanted, instalments, payments);
     if (refusal !== null) return refusal;
@@ -178,7 +185,7 @@ async function openPlanAttempt(
       amount: sumOf(payments),
     });
     if (payments.length > 0) {
-      const times = { at: timestamp(now), asked_at: timestamp(deps.clock.now()) };
+      const times = { at: timestamp(now), asked_at: realNow };
       const paying = { customer_ref, card_ref, card_key };
       await openShopperPayment(db, opened, payments, paying, times);
     }

@@ -68,7 +68,7 @@ export type PlanRefusal =
   | 'being_charged'
   | 'refund_in_progress'
   | 'disputed'
-  /** The payments are not what the page showed. */
+  /** The payments are not what the page showed, or the card was replaced a moment ago. */
   | 'plan_changed'
   /** The bank forbids another charge of the card, or the payment was declined too often today. */
   | 'card_refused'
