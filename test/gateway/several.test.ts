@@ -460,6 +460,13 @@ test('a gateway that refuses our key stops the heartbeats of no other one', asyn
   assert.equal(after[0].heartbeat, before[0].heartbeat + 1);
 });
 
+test('an export needs the new heartbeat at one gateway, and not at all of them', async () => {
+  const writeHeartbeat = () => Promise.reject(new OutcomeUnknown('no answer', 'no_answer'));
+  assert.equal(await guardAt({ main: { writeHeartbeat } }).raiseHeartbeatNow(), null);
+  const none = guardAt({ main: { writeHeartbeat }, peach: { writeHeartbeat } });
+  await assert.rejects(none.raiseHeartbeatNow(), OutcomeUnknown);
+});
+
 test('after a restore no money moves anywhere until each gateway has been compared', async () => {
   const { pool } = atMain.service.deps.database;
   await pool.query(`update gateway_heartbeats set server = 'another' where gateway = 'peach'`);
