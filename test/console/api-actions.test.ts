@@ -2001,6 +2001,7 @@ describe('every action', () => {
     'POST /api/disputes/:id/stage',
     'POST /api/disputes/:id/submit',
     'POST /api/disputes/:id/accept',
+    'POST /api/payouts/export',
     'POST /api/merchants/:id/clock',
   ]);
 
