@@ -241,7 +241,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.ok(state);
     const address = `${gallery.url}/pay/${name}${state.link ? '/manage#token' : ''}`;
     await open(address);
-    if (state.page?.status === 'open' && name !== 'card-form-missing') await ready(page);
+    const showsForm = state.page?.status === 'open' || state.page?.status === 'begun';
+    if (showsForm && name !== 'card-form-missing') await ready(page);
     for (const click of state.clicks ?? []) {
       const button = page.getByRole('button', { name: click });
       await button.or(page.getByRole('radio', { name: click })).click();
