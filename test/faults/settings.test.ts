@@ -170,7 +170,6 @@ describe('in production', () => {
     [{ FOUR_EYES_ABOVE: '' }, /^FOUR_EYES_ABOVE must be set in production/, null],
     [{ ISSUER_NAME: '' }, /^ISSUER_NAME must be set in production/, null],
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
-    [{ BASE_URL: '' }, /^BASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
     ...['0.0.0.0/0', '10.0.0.5,128.0.0.0/1', '::/0', '::ffff:0:0/96'].map(
       (TRUST_PROXY): [NodeJS.ProcessEnv, RegExp, string] => [

@@ -372,7 +372,13 @@ describe('a payout', () => {
       'x',
     );
     assert.equal((await nomsa.json('payouts', 'approve', id)).status, 'draft');
-    await nomsa.refused(1, /nomsa has already approved .* Another operator/, 'payouts', 'approve', id);
+    await nomsa.refused(
+      1,
+      /nomsa has already approved .* Another operator/,
+      'payouts',
+      'approve',
+      id,
+    );
     assert.equal((await sipho.json('payouts', 'approve', id)).status, 'approved');
     await sipho.refused(1, /is approved: only a payout that is draft/, 'payouts', 'approve', id);
     await nomsa.refused(
