@@ -73,8 +73,8 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that waits for a card or a challenge: from then on it takes no money, and
-   * a later approval only holds it. Voiding a hold twice is not an error.
+   * Voids a hold, even one that waits for a card or a challenge: from then on it cannot be
+   * confirmed. Voiding a hold twice is not an error.
    */
   void(payment: {
     key: string;

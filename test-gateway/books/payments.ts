@@ -168,19 +168,14 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/**
- * Applies the shopper's answer to a challenge. It only changes an intent in `requires_action`.
- * Hyperswitch cancels a payment during its challenge only in its own books: an approval still counts.
- */
+/** Applies the shopper's answer to a challenge. It only changes an intent in `requires_action`. */
 export function decideChallenge(
   context: Context,
   intent: Kept<'payment_intent'>,
   decision: Decision,
 ): Kept<'payment_intent'> {
   const { store } = context;
-  const { status, latest_charge } = intent.object;
-  const isLate = intent.hidden.hyperswitch && status === 'canceled' && latest_charge === null;
-  if (decision === 'close' || (status !== 'requires_action' && !isLate)) return intent;
+  if (decision === 'close' || intent.object.status !== 'requires_action') return intent;
   const method = store.find('payment_method', String(intent.object.payment_method));
   if (method === null) throw new Error('an intent in requires_action has a payment method');
   if (decision === 'approve') {

@@ -36,27 +36,19 @@ export async function cancel(
   }
 }
 
-/** Captures a hold. If it has ended, its state tells how. */
-export async function take(
-  api: HyperswitchApi,
-  merchant: MerchantTime,
-  payment_ref: string,
-  amount_to_capture: number,
-): Promise<Payment> {
-  try {
-    const path = `/payments/${encodeURIComponent(payment_ref)}/capture`;
-    return await api.call<Payment>('POST', path, { merchant, body: { amount_to_capture } });
-  } catch (error) {
-    if (!isCode(error, codes.state, codes.precondition)) fail(error);
-    return await retrieve(api, merchant, payment_ref);
-  }
-}
-
 /** The part of the port that ends a hold: its money is captured, or it is voided. */
 export function holdCalls(api: HyperswitchApi): Pick<Gateway, 'capture' | 'void'> {
   return {
-    capture: async ({ merchant, payment_ref, amount }) =>
-      captured(await take(api, merchant, payment_ref, amount), amount),
+    async capture({ merchant, payment_ref, amount }) {
+      try {
+        const path = `/payments/${encodeURIComponent(payment_ref)}/capture`;
+        const body = { amount_to_capture: amount };
+        return captured(await api.call<Payment>('POST', path, { merchant, body }), amount);
+      } catch (error) {
+        if (!isCode(error, codes.state, codes.precondition)) fail(error);
+        return captured(await retrieve(api, merchant, payment_ref), amount);
+      }
+    },
 
     void: async ({ merchant, payment_ref }) =>
       voided(await cancel(api, merchant, await retrieve(api, merchant, payment_ref))),

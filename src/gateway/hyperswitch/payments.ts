@@ -12,17 +12,11 @@ import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
-import { cancel, take } from './holds.ts';
+import { cancel } from './holds.ts';
 import { paymentId } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
 import { find, retrieve } from './look-up.ts';
-import {
-  isTakenAtOnce,
-  isUnchargeable,
-  paymentState,
-  unchargeableReason,
-  undecidedError,
-} from './states.ts';
+import { isUnchargeable, paymentState, unchargeableReason, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
 
@@ -93,21 +87,17 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
 }
 
 /**
- * The state of a payment. A hold that appears after its cancellation is voided. A hold whose plan
- * needs a stored card is voided if that card cannot be charged later: the shopper uses another one.
- * A payment that is taken at once is captured.
+ * The state of a payment. A hold whose plan needs a stored card is voided if that card cannot be
+ * charged later: the shopper uses another one.
  */
 async function stateOf(
   api: HyperswitchApi,
   merchant: MerchantTime,
   payment: Payment,
 ): Promise<PaymentState> {
-  const { payment_id, status, amount, cancellation_reason } = payment;
-  if (status !== 'requires_capture') return paymentState(payment);
-  const reason = cancellation_reason || (isUnchargeable(payment) && unchargeableReason);
-  if (reason) return paymentState(await cancel(api, merchant, payment, reason));
-  if (!isTakenAtOnce(payment)) return paymentState(payment);
-  return paymentState(await take(api, merchant, payment_id, amount));
+  return paymentState(
+    isUnchargeable(payment) ? await cancel(api, merchant, payment, unchargeableReason) : payment,
+  );
 }
 
 /** Lists have all that we read about payments in these states. */
@@ -171,16 +161,13 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
       amount: payment.amount,
       currency: payment.currency,
       ...(card === null ? withShopper(payment) : withStored(payment.customer_ref, card.card_ref)),
-      // The bank can still approve a payment that was cancelled during the challenge. So all that a
-      // shopper confirms is only held. It is captured when we look it up.
-      capture_method: isHeld || card === null ? 'manual' : 'automatic',
+      capture_method: isHeld ? 'manual' : 'automatic',
       ...(payment.store_card && { setup_future_usage: 'off_session' as const }),
       ...(statement && words(api, statement)),
       metadata: {
         checkout_id: payment.checkout_id,
         [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
         ...(isHeld && statement && { number_of_payments: String(statement.number_of_payments) }),
-        ...(!isHeld && card === null && { capture: 'now' }),
         attempt_id: payment.attempt_id,
       },
     });

@@ -157,12 +157,8 @@ export const verifiedReason = 'the card is verified';
 /** The reason for which a hold is voided whose card cannot be charged later. The gateway keeps it. */
 export const unchargeableReason = 'the card cannot be charged later';
 
-/** Whether a payment of the plan was asked for, which is captured as soon as it is held. */
-export const isTakenAtOnce = ({ metadata }: Payment) => metadata?.capture === 'now';
-
-/** Whether later payments are to be charged to the card of this first one. */
-const needsCard = (payment: Payment) =>
-  Boolean(payment.setup_future_usage) && !isTakenAtOnce(payment);
+/** Whether later payments are to be charged to the card of this one. */
+const needsCard = ({ setup_future_usage }: Payment) => Boolean(setup_future_usage);
 
 /**
  * Whether the acquirer can charge the stored card without the shopper. If it has no agreements for
@@ -174,7 +170,8 @@ const isChargeable = ({
 }: Payment) =>
   setup_future_usage === 'off_session' && details?.is_eligible_for_mit_payment !== false;
 
-export const isUnchargeable = (payment: Payment) => needsCard(payment) && !isChargeable(payment);
+export const isUnchargeable = (payment: Payment) =>
+  payment.status === 'requires_capture' && needsCard(payment) && !isChargeable(payment);
 
 const unchargeable = (payment: Payment): Decline => ({
   reason: 'generic',
