@@ -105,6 +105,21 @@ test('a declined card holds nothing, and another attempt begins', async () => {
   assert.equal((await shopper.live()).length, 1);
 });
 
+test('a card that cannot be charged later pays no plan, and its hold is voided', async (t) => {
+  const gateway = paying.service.deps.gateways.of(mainGateway);
+  const payment = gateway.payment.bind(gateway);
+  t.mock.method(gateway, 'payment', async (...args: Parameters<typeof payment>) => {
+    const state = await payment(...args);
+    if (state.outcome !== 'authorised') return state;
+    return { ...state, card: { ...state.card, card_ref: null } };
+  });
+  const shopper = await paying.shopper();
+  const page = await shopper.pay(3);
+  assert.deepEqual([page.status, page.decline?.reason], ['open', 'generic']);
+  assert.deepEqual(await shopper.live(), []);
+  assert.equal((await shopper.pay(1)).status, 'successful');
+});
+
 test('a challenge follows the card, and the bank’s answer decides', async () => {
   const shopper = await paying.shopper();
   const asked = await shopper.pay(3, { card: challengeCard });

@@ -14,6 +14,7 @@ const cancellable = [
   'requires_confirmation',
   'requires_customer_action',
   'requires_capture',
+  'partially_authorized_and_requires_capture',
 ];
 
 /** The reason tells a hold that could not be voided from a payment that was declined. */

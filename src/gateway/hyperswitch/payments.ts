@@ -12,11 +12,10 @@ import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
-import { cancel } from './holds.ts';
 import { paymentId } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
 import { find, retrieve } from './look-up.ts';
-import { isUnchargeable, paymentState, unchargeableReason, undecidedError } from './states.ts';
+import { paymentState, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
 
@@ -74,30 +73,16 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
     enteredCard: async () => cardOf({} as Payment),
 
     async payment(merchant, payment_ref) {
-      return await stateOf(api, merchant, await retrieve(api, merchant, payment_ref));
+      return paymentState(await retrieve(api, merchant, payment_ref));
     },
 
     async findPayment(merchant, { attempt_id }) {
       const found = await find(api, merchant, paymentId(attempt_id));
-      return found && (await stateOf(api, merchant, found));
+      return found && paymentState(found);
     },
 
     listInstalmentPayments: (merchant, wanted) => listInstalmentPayments(api, merchant, wanted),
   };
-}
-
-/**
- * The state of a payment. A hold whose plan needs a stored card is voided if that card cannot be
- * charged later: the shopper uses another one.
- */
-async function stateOf(
-  api: HyperswitchApi,
-  merchant: MerchantTime,
-  payment: Payment,
-): Promise<PaymentState> {
-  return paymentState(
-    isUnchargeable(payment) ? await cancel(api, merchant, payment, unchargeableReason) : payment,
-  );
 }
 
 /** Lists have all that we read about payments in these states. */
@@ -126,7 +111,7 @@ async function listInstalmentPayments(
       ? payment
       : await retrieve(api, merchant, payment.payment_id);
     const id = attempt_id === undefined ? null : String(attempt_id);
-    return { ...(await stateOf(api, merchant, known)), attempt_id: id };
+    return { ...paymentState(known), attempt_id: id };
   });
 }
 
@@ -171,7 +156,7 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
         attempt_id: payment.attempt_id,
       },
     });
-    return await stateOf(api, merchant, made);
+    return paymentState(made);
   } catch (error) {
     if (card !== null) return await declinedForGood(api, merchant, card.card_ref, error);
     if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };

@@ -53,9 +53,6 @@ export function paymentState(payment: Payment): PaymentState {
       }
       return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
     case 'cancelled':
-      return payment.cancellation_reason === unchargeableReason
-        ? { outcome: 'declined', payment_ref, decline: unchargeable(payment) }
-        : { outcome: 'voided', payment_ref };
     case 'expired':
       return { outcome: 'voided', payment_ref };
     default:
@@ -154,9 +151,6 @@ export function verificationState(payment: Payment): CardVerification {
 /** The reason with which the hold of a verified card is voided. The gateway stores it. */
 export const verifiedReason = 'the card is verified';
 
-/** The reason for which a hold is voided whose card cannot be charged later. The gateway keeps it. */
-export const unchargeableReason = 'the card cannot be charged later';
-
 /** Whether later payments are to be charged to the card of this one. */
 const needsCard = ({ setup_future_usage }: Payment) => Boolean(setup_future_usage);
 
@@ -169,9 +163,6 @@ const isChargeable = ({
   payment_method_tokenization_details: details,
 }: Payment) =>
   setup_future_usage === 'off_session' && details?.is_eligible_for_mit_payment !== false;
-
-export const isUnchargeable = (payment: Payment) =>
-  payment.status === 'requires_capture' && needsCard(payment) && !isChargeable(payment);
 
 const unchargeable = (payment: Payment): Decline => ({
   reason: 'generic',

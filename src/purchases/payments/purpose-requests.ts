@@ -1,5 +1,6 @@
 import {
   type CardVerification,
+  cardKeyOf,
   type Gateway,
   type MerchantTime,
   OutcomeUnknown,
@@ -38,28 +39,32 @@ type Requests = {
 };
 
 /** A hold and a charge are both payments at the gateway; `read` distinguishes them. */
-const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Answer) => ({
-  async lookUp({ gateway, time, attempt }: Ask, payment_ref: string) {
-    return read(attempt, await gateway.payment(time, payment_ref));
+const ofPayments = (read: (ask: Ask, state: PaymentState) => Answer | Promise<Answer>) => ({
+  async lookUp(ask: Ask, payment_ref: string) {
+    return await read(ask, await ask.gateway.payment(ask.time, payment_ref));
   },
-  async find({ gateway, time, attempt }: Ask, customer_ref: string) {
+  async find(ask: Ask, customer_ref: string) {
+    const { gateway, time, attempt } = ask;
     const state = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
-    return state && read(attempt, state);
+    return state && (await read(ask, state));
   },
-  async end({ gateway, time, attempt }: Ask, payment_ref: string): Promise<Answer> {
-    const key = `${requestKey(attempt)}:void`;
-    const { outcome } = await gateway.void({ key, merchant: time, payment_ref });
+  async end(ask: Ask, payment_ref: string): Promise<Answer> {
+    const { gateway, time } = ask;
+    const { outcome } = await gateway.void({ key: voidKey(ask), merchant: time, payment_ref });
     if (outcome === 'voided') return { outcome, payment_ref };
-    return read(attempt, await gateway.payment(time, payment_ref));
+    return await read(ask, await gateway.payment(time, payment_ref));
   },
 });
+
+const voidKey = ({ attempt }: Ask) => `${requestKey(attempt)}:void`;
 
 const firstPayment: Requests = {
   ...ofPayments(held),
   // A hold that was made twice is voided, and so is one that the database lost (decision 0098). So
   // nothing has to be found.
   findEarlier: async () => null,
-  async send({ gateway, time, attempt }, { card_token, ...given }) {
+  async send(ask, { card_token, ...given }) {
+    const { gateway, time, attempt } = ask;
     const { id: attempt_id, checkout_id, amount, currency, number_of_payments } = attempt;
     const begun = await gateway.begin({
       ...{ ...given, key: requestKey(attempt), merchant: time },
@@ -67,20 +72,34 @@ const firstPayment: Requests = {
       card: card_token === null ? null : { card_token },
       store_card: number_of_payments > 1,
     });
-    return held(attempt, begun);
+    return await held(ask, begun);
   },
 };
 
-function held(_attempt: PaymentAttempt, state: PaymentState | RefusedData): Answer {
+async function held(ask: Ask, state: PaymentState | RefusedData): Promise<Answer> {
   switch (state.outcome) {
     case 'authorised':
-      return { ...state, outcome: 'done' };
+      return ask.attempt.number_of_payments > 1 && state.card.card_ref === null
+        ? await refuseCard(ask, state)
+        : { ...state, outcome: 'done' };
     case 'captured':
       // Only the outcome of a checkout is captured, and its attempt has ended.
       throw new OutcomeUnknown('a first payment was captured without being the outcome');
     default:
       return state;
   }
+}
+
+/** The card cannot be charged later, so its hold is voided, and the shopper uses another card. */
+async function refuseCard(
+  ask: Ask,
+  { payment_ref, card }: Extract<PaymentState, { outcome: 'authorised' }>,
+): Promise<Answer> {
+  const { gateway, time } = ask;
+  const { outcome } = await gateway.void({ key: voidKey(ask), merchant: time, payment_ref });
+  if (outcome !== 'voided') throw new OutcomeUnknown('a hold to be voided was captured');
+  const decline = { reason: 'generic', may_retry: false, card_key: cardKeyOf(card) } as const;
+  return { outcome: 'declined', payment_ref, decline };
 }
 
 const planPayment: Requests = {
@@ -91,7 +110,7 @@ const planPayment: Requests = {
     const captured = states.filter((state) => state.outcome === 'captured');
     const [first] = captured;
     if (captured.length > 1) throw new RequestRefused('the payments were paid before, in parts');
-    if (first !== undefined) return paid(attempt, first);
+    if (first !== undefined) return paid(ask, first);
     const others = states.filter(({ attempt_id }) => attempt_id !== attempt.id);
     if (others.some(({ outcome }) => outcome === 'processing')) {
       throw new OutcomeUnknown('another payment of the same instalments is processing');
@@ -109,7 +128,8 @@ const planPayment: Requests = {
     }
     return await planPayment.end(ask, own.payment_ref);
   },
-  async send({ gateway, time, attempt }, { card_token, ...given }) {
+  async send(ask, { card_token, ...given }) {
+    const { gateway, time, attempt } = ask;
     const { id: attempt_id, checkout_id, instalments, amount, currency } = attempt;
     const { uses_stored_card, card_ref, consent } = attempt;
     const entered = card_token === null ? null : { card_token };
@@ -120,11 +140,11 @@ const planPayment: Requests = {
       card: uses_stored_card && card_ref !== null ? { card_ref } : entered,
       store_card: consent !== null,
     });
-    return paid(attempt, begun);
+    return paid(ask, begun);
   },
 };
 
-function paid({ amount }: PaymentAttempt, state: PaymentState | RefusedData): Answer {
+function paid({ attempt: { amount } }: Ask, state: PaymentState | RefusedData): Answer {
   switch (state.outcome) {
     case 'captured':
       if (state.amount !== amount) {
@@ -159,9 +179,9 @@ const newCard: Requests = {
     const state = await gateway.findCardVerification(time, name);
     return state && verified(state);
   },
-  async end({ gateway, time, attempt }, verification_ref) {
-    const key = `${requestKey(attempt)}:void`;
-    return verified(await gateway.voidVerification({ key, merchant: time, verification_ref }));
+  async end(ask, verification_ref) {
+    const to = { key: voidKey(ask), merchant: ask.time, verification_ref };
+    return verified(await ask.gateway.voidVerification(to));
   },
 };
 
