@@ -208,8 +208,11 @@ export async function submitEvidence(
     return { subject_id: id, details, result: { evidence, files, isRetry } };
   });
   const time = merchant.forGateway();
-  const record = (state: DisputeState) =>
-    recordDispute(deps, merchant, dispute, { ...state, payment_ref });
+  let isAnswered = false;
+  const record = (state: DisputeState) => {
+    isAnswered = true;
+    return recordDispute(deps, merchant, dispute, { ...state, payment_ref });
+  };
   try {
     if (staged.isRetry) {
       const known = await deps.gateways.of(dispute.gateway).dispute(time, dispute_ref);
@@ -226,8 +229,8 @@ export async function submitEvidence(
     );
   } catch (error) {
     // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this
-    // evidence.
-    const isRefused = error instanceof RequestRefused;
+    // evidence. Recording its answer reads the dispute again, which may be refused, too.
+    const isRefused = !isAnswered && error instanceof RequestRefused;
     const to = { submitting_until: null, ...(isRefused && { submitting_at: null }) };
     await updateSubmitting(db, dispute, to);
     throw error;
