@@ -124,7 +124,7 @@ async function makeCheckout(
       gateway: deps.gateways.choose(merchant),
     },
   );
-  await moveLinkCheckout(tx.db, link, id);
+  await moveLinkCheckout(tx.db, link, { checkout_id: id, checkouts: link.checkouts + 1 });
   await commitCheckoutIn(tx, checkout, timestamp(merchant.now()));
   return { id, merchant_id: merchant.id };
 }

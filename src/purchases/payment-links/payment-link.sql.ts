@@ -87,29 +87,15 @@ export async function withCheckouts(db: Handle, links: PaymentLink[]): Promise<R
   }));
 }
 
-/** Records the next checkout of a link, which the caller has locked. */
+/** Moves a link, which the caller has locked, to another checkout. */
 export async function moveLinkCheckout(
   db: Handle,
-  { merchant_id, id, checkouts }: PaymentLink,
-  checkout_id: string,
-): Promise<void> {
-  await db
-    .updateTable('payment_links')
-    .set({ checkout_id, checkouts: checkouts + 1 })
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchant_id)
-    .execute();
-}
-
-/** Returns a link, which the caller has locked, to one of its earlier checkouts. */
-export async function moveLinkBack(
-  db: Handle,
   { merchant_id, id }: Key,
-  checkout_id: string,
+  to: { checkout_id: string; checkouts?: number },
 ): Promise<void> {
   await db
     .updateTable('payment_links')
-    .set({ checkout_id })
+    .set(to)
     .where('id', '=', id)
     .where('merchant_id', '=', merchant_id)
     .execute();

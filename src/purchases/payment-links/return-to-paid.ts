@@ -2,7 +2,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { expireCheckout } from '#purchases/checkouts/expire-checkout.ts';
-import { lockLink, moveLinkBack } from './payment-link.sql.ts';
+import { lockLink, moveLinkCheckout } from './payment-link.sql.ts';
 
 /**
  * A restore lost the payment of a checkout, which is recorded now. If its link was opened again
@@ -16,6 +16,6 @@ export async function returnToPaid(
   if (payment_link_id === null) return;
   const link = await lockLink(db, { merchant_id, id: payment_link_id });
   if (!link || link.reusable || link.checkout_id === null || link.checkout_id === id) return;
-  await moveLinkBack(db, link, id);
+  await moveLinkCheckout(db, link, { checkout_id: id });
   await expireCheckout(db, { merchant_id, id: link.checkout_id }, now);
 }

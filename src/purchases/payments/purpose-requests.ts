@@ -95,9 +95,8 @@ async function refuseCard(
   ask: Ask,
   { payment_ref, card }: Extract<PaymentState, { outcome: 'authorised' }>,
 ): Promise<Answer> {
-  const { gateway, time } = ask;
-  const { outcome } = await gateway.void({ key: voidKey(ask), merchant: time, payment_ref });
-  if (outcome !== 'voided') throw new OutcomeUnknown('a hold to be voided was captured');
+  const ended = await firstPayment.end(ask, payment_ref);
+  if (ended.outcome !== 'voided') return ended;
   const decline = { reason: 'generic', may_retry: false, card_key: cardKeyOf(card) } as const;
   return { outcome: 'declined', payment_ref, decline };
 }
