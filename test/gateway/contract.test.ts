@@ -24,6 +24,7 @@ import type { GatewaySettings } from '#gateway/settings.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { stripeSettings } from '#gateway/stripe/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import {
   answerChallenge,
@@ -1282,7 +1283,7 @@ describe('what only Hyperswitch’s protocol has', () => {
   });
 
   for (const operation of ['capture', 'void'] as const) {
-    test(`a hold that the acquirer does not ${operation} stays undecided`, async () => {
+    test(`a hold that the acquirer does not ${operation} stays undecided until its time is over`, async () => {
       const { gateway } = hyperswitch;
       const payment = await newPayment(hyperswitch, 'pm_card_visa');
       const { payment_ref } = (await gateway.authorise(payment)) as Held;
@@ -1292,6 +1293,10 @@ describe('what only Hyperswitch’s protocol has', () => {
       const ask = () => gateway[operation]({ key, merchant, payment_ref, amount });
       await assert.rejects(ask(), StatusUnknown);
       await assert.rejects(ask(), StatusUnknown, 'the gateway says failed, which may be wrong');
+      const week = Temporal.Instant.from(merchant.now).add({ hours: 24 * 7 });
+      const later = { ...merchant, now: timestamp(week) };
+      const { outcome } = await gateway[operation]({ key, merchant: later, payment_ref, amount });
+      assert.equal(outcome, { capture: 'lapsed', void: 'voided' }[operation]);
     });
   }
 
@@ -1420,7 +1425,10 @@ describe('what only Hyperswitch’s protocol has', () => {
     assert.equal((await gateway.voidVerification(ending)).outcome, 'voided');
     assert.equal((await gateway.findCardVerification(merchant, other))?.outcome, 'voided');
     const taken = { payment_id: verification_ref, status: 'succeeded', amount: 1_000 };
-    assert.throws(() => verificationState(taken as never), /took money/);
+    assert.throws(
+      () => verificationState(taken as never, timestamp(Temporal.Now.instant())),
+      /took money/,
+    );
   });
 
   test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {

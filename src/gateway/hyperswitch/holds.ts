@@ -3,7 +3,7 @@ import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { retrieve } from './look-up.ts';
-import { isUnheard, undecidedError } from './states.ts';
+import { hasLapsed, isUnheard, undecidedError } from './states.ts';
 
 /**
  * Payments that can be cancelled. The server would also cancel one that was captured in part: then it
@@ -44,19 +44,27 @@ export function holdCalls(api: HyperswitchApi): Pick<Gateway, 'capture' | 'void'
       try {
         const path = `/payments/${encodeURIComponent(payment_ref)}/capture`;
         const body = { amount_to_capture: amount };
-        return captured(await api.call<Payment>('POST', path, { merchant, body }), amount);
+        return captured(
+          await api.call<Payment>('POST', path, { merchant, body }),
+          amount,
+          merchant,
+        );
       } catch (error) {
         if (!isCode(error, codes.state, codes.precondition)) fail(error);
-        return captured(await retrieve(api, merchant, payment_ref), amount);
+        return captured(await retrieve(api, merchant, payment_ref), amount, merchant);
       }
     },
 
     void: async ({ merchant, payment_ref }) =>
-      voided(await cancel(api, merchant, await retrieve(api, merchant, payment_ref))),
+      voided(await cancel(api, merchant, await retrieve(api, merchant, payment_ref)), merchant),
   };
 }
 
-function captured(payment: Payment, amount: number): { outcome: 'captured' | 'lapsed' } {
+function captured(
+  payment: Payment,
+  amount: number,
+  { now }: MerchantTime,
+): { outcome: 'captured' | 'lapsed' } {
   const { status } = payment;
   const isTaken = status === 'succeeded' || status === 'partially_captured';
   if (isTaken && payment.amount_received === amount) return { outcome: 'captured' };
@@ -66,13 +74,15 @@ function captured(payment: Payment, amount: number): { outcome: 'captured' | 'la
     );
   }
   if (['cancelled', 'expired'].includes(status)) return { outcome: 'lapsed' };
+  if (status === 'failed' && hasLapsed(payment, now)) return { outcome: 'lapsed' };
   if (status === 'failed') throw stillHeld('a hold to be captured');
   throw undecidedError('a payment that is captured', payment);
 }
 
-function voided(payment: Payment): { outcome: 'voided' | 'captured' } {
+function voided(payment: Payment, { now }: MerchantTime): { outcome: 'voided' | 'captured' } {
   const { status, cancellation_reason } = payment;
   if (['cancelled', 'expired'].includes(status)) return { outcome: 'voided' };
+  if (status === 'failed' && hasLapsed(payment, now)) return { outcome: 'voided' };
   if (status === 'succeeded' || status === 'partially_captured') return { outcome: 'captured' };
   if (status === 'failed' && cancellation_reason) throw stillHeld('a hold to be voided');
   // A declined payment held nothing.
@@ -80,6 +90,9 @@ function voided(payment: Payment): { outcome: 'voided' | 'captured' } {
   throw undecidedError('a payment that is voided', payment);
 }
 
-/** The acquirer refused to end a hold. The server calls that failed, and the hold may live. */
+/**
+ * The acquirer refused to end a hold. The server calls that failed, and the hold may live until its
+ * time is over.
+ */
 const stillHeld = (what: string) =>
   new StatusUnknown(what, 'failed', 'and the money may be held or taken');

@@ -73,12 +73,12 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
     enteredCard: async () => cardOf({} as Payment),
 
     async payment(merchant, payment_ref) {
-      return paymentState(await retrieve(api, merchant, payment_ref));
+      return paymentState(await retrieve(api, merchant, payment_ref), merchant.now);
     },
 
     async findPayment(merchant, { attempt_id }) {
       const found = await find(api, merchant, paymentId(attempt_id));
-      return found && paymentState(found);
+      return found && paymentState(found, merchant.now);
     },
 
     listInstalmentPayments: (merchant, wanted) => listInstalmentPayments(api, merchant, wanted),
@@ -111,7 +111,7 @@ async function listInstalmentPayments(
       ? payment
       : await retrieve(api, merchant, payment.payment_id);
     const id = attempt_id === undefined ? null : String(attempt_id);
-    return { ...paymentState(known), attempt_id: id };
+    return { ...paymentState(known, merchant.now), attempt_id: id };
   });
 }
 
@@ -156,7 +156,7 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
         attempt_id: payment.attempt_id,
       },
     });
-    return paymentState(made);
+    return paymentState(made, merchant.now);
   } catch (error) {
     if (card !== null) return await declinedForGood(api, merchant, card.card_ref, error);
     if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };
@@ -242,7 +242,7 @@ async function charge(
   } catch (error) {
     return await declinedForGood(api, merchant, payment.card_ref, error);
   }
-  const state = paymentState(made);
+  const state = paymentState(made, merchant.now);
   if (state.outcome === 'captured') {
     return { outcome: 'charged', payment_ref: state.payment_ref, scheme: state.scheme };
   }

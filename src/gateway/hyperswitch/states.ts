@@ -8,7 +8,7 @@ import type {
 } from '#gateway/gateway.ts';
 import { cardKeyOf, OutcomeUnknown } from '#gateway/gateway.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Payment } from './answers.ts';
 import { cardOf } from './card.ts';
 import { declineOf } from './declines.ts';
@@ -18,7 +18,7 @@ import { holdDays } from './settings.ts';
 
 export const timeOf = (time: string) => timestamp(Temporal.Instant.from(time));
 
-export function paymentState(payment: Payment): PaymentState {
+export function paymentState(payment: Payment, now: Timestamp): PaymentState {
   const { payment_id: payment_ref } = payment;
   switch (payment.status) {
     case 'requires_capture':
@@ -45,13 +45,7 @@ export function paymentState(payment: Payment): PaymentState {
         scheme: schemeOf(payment),
       };
     case 'failed':
-      if (isUnheard(payment)) {
-        return { outcome: 'processing', payment_ref, unknown_status: unheardStatus };
-      }
-      if (payment.cancellation_reason) {
-        return { outcome: 'processing', payment_ref, unknown_status: 'failed when it was voided' };
-      }
-      return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
+      return failedState(payment, now);
     case 'cancelled':
     case 'expired':
       return { outcome: 'voided', payment_ref };
@@ -59,6 +53,23 @@ export function paymentState(payment: Payment): PaymentState {
       return undecided(payment);
   }
 }
+
+/** `failed` does not always mean that nothing was taken or held. */
+function failedState(payment: Payment, now: Timestamp): PaymentState {
+  const { payment_id: payment_ref, cancellation_reason } = payment;
+  const unheard = isUnheard(payment) ? unheardStatus : null;
+  const unknown_status = unheard ?? (cancellation_reason ? 'failed when it was voided' : null);
+  if (unknown_status === null) {
+    return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
+  }
+  return hasLapsed(payment, now)
+    ? { outcome: 'voided', payment_ref }
+    : { outcome: 'processing', payment_ref, unknown_status };
+}
+
+/** Whether a hold would have ended by now, even if the acquirer has done nothing about it. */
+export const hasLapsed = (payment: Payment, now: Timestamp): boolean =>
+  payment.capture_method === 'manual' && Temporal.Instant.compare(captureBefore(payment), now) <= 0;
 
 /**
  * The state of a payment that has not ended: the shopper has not entered a card, the bank asks for
@@ -127,8 +138,8 @@ export function undecidedError(what: string, payment: Payment): OutcomeUnknown {
  * The state of a payment that stores a card. Its amount is zero, or a small hold that is voided
  * once it has verified the card.
  */
-export function verificationState(payment: Payment): CardVerification {
-  const { payment_ref: _, ...state } = paymentState(payment);
+export function verificationState(payment: Payment, now: Timestamp): CardVerification {
+  const { payment_ref: _, ...state } = paymentState(payment, now);
   const { payment_id: verification_ref, cancellation_reason } = payment;
   if (state.outcome === 'captured' && payment.amount > 0) {
     throw new OutcomeUnknown('a verification of a card took money');

@@ -69,5 +69,6 @@ async function settle(
   payment: Payment,
 ): Promise<CardVerification> {
   const isHeld = payment.status === 'requires_capture';
-  return verificationState(isHeld ? await cancel(api, merchant, payment, verifiedReason) : payment);
+  const seen = isHeld ? await cancel(api, merchant, payment, verifiedReason) : payment;
+  return verificationState(seen, merchant.now);
 }

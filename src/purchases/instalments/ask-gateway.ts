@@ -152,9 +152,19 @@ async function lookUpCapture(
     case 'voided':
       return { outcome: 'lapsed' };
     default:
+      // The acquirer refused to capture it, and holds no money for longer than this.
+      if (state.outcome === 'declined' && isHoldOver(gateway, collection, time.now)) {
+        return { outcome: 'lapsed' };
+      }
       throw new OutcomeUnknown(`a hold to be captured is ${state.outcome}`);
   }
 }
+
+const isHoldOver = (
+  { capabilities: { holdDays } }: Gateway,
+  { created_at }: Collection,
+  now: Timestamp,
+): boolean => Temporal.Instant.from(now).since(created_at).total('hours') >= holdDays * 24;
 
 async function lookUpCharge(
   gateway: Gateway,
