@@ -372,11 +372,14 @@ test('a plan that needs two people for its cancellation stays paused until the s
   const { id } = await dispute(shopper);
   await resolve(id, '--lost');
   assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, true);
-  const [refund] = await shopper.rows('refund_requests');
-  assert.equal(refund.status, 'requested');
+  const [declined] = await shopper.rows('refund_requests');
+  assert.equal(declined.status, 'requested');
   await paying.pass({ days: 35 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
   const sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
+  await sipho.json('refunds', 'decline', declined.id, '--reason', 'Not yet.');
+  assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, true);
+  const refund = (await shopper.rows('refund_requests')).find(({ status }) => status !== 'failed');
   await sipho.json('refunds', 'approve', refund.id);
   assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, false);
   assert.deepEqual(await planOf(shopper), [

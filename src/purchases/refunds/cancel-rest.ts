@@ -4,6 +4,7 @@ import { endPause, mustFindDispute } from '#purchases/disputes/answer-dispute.ts
 import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
+import { countFailedRests } from './refund.sql.ts';
 import type { RefundRequest } from './refund.ts';
 import { requestRefund } from './request-refund.ts';
 import type { ReviewDeps } from './review-refund.ts';
@@ -12,7 +13,8 @@ import type { ReviewDeps } from './review-refund.ts';
  * After a lost dispute, an operator cancels the rest of the plan. That is a refund of what was not
  * collected, so it returns nothing to the card: it fails if another refund has taken some of that in
  * the meantime. Above the merchant's threshold another person has to approve it, and the plan stays
- * paused until then. A repeated call continues with the same refund.
+ * paused until then. A repeated call continues with the same refund, or asks for another one if it
+ * was declined or has failed.
  */
 export async function cancelRest(
   deps: ReviewDeps,
@@ -38,7 +40,12 @@ export async function cancelRest(
     amount === 0
       ? null
       : await requestRefund(deps, operator, {
-          request_id: derivedId('rest of a disputed plan', id, amount),
+          request_id: derivedId(
+            'rest of a disputed plan',
+            id,
+            amount,
+            await countFailedRests(database, key),
+          ),
           checkout_id,
           amount,
           reason: null,

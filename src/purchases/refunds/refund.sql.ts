@@ -159,6 +159,22 @@ export const selectReturned = (db: Handle, { merchant_id, checkout_id }: Checkou
     .where('status', 'in', ['open', 'done'])
     .groupBy('instalment');
 
+/** How many refunds of what was not collected have failed. */
+export async function countFailedRests(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom('refund_requests')
+    .select(sql<number>`count(*)::integer`.as('count'))
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('uncollected_only', '=', true)
+    .where('status', '=', 'failed')
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** How many refunds each of the gateway's payments has, including those in flight. */
 export async function countCardRefunds(
   db: Handle,
