@@ -187,7 +187,7 @@ function describe(terminal: Terminal, { callback, attempts }: ReadCallback): str
       ['Event', callback.event],
       ['Status', callback.status],
       ['To', callback.notify_url],
-      ['Says', callback.payload.toString('utf8')],
+      ['Sends', callback.payload.toString('utf8')],
       ['Next attempt', showTime(callback.due_at) ?? 'none'],
       ['Last answer', last && describeAnswer(last)],
       ['Expired', expired === 0 ? null : `the first ${expired} attempts`],

@@ -127,7 +127,7 @@ function describe(
   const { next_event: next } = answer;
   return fields(terminal, [
     ['Merchant', answer.merchant_id],
-    ['Its time', showTime(answer.now)],
+    ["Merchant's time", showTime(answer.now)],
     [
       'Next event',
       next === null

@@ -21,10 +21,10 @@ const labels = [
   ['Sales', 'sale'],
   ['Refunds', 'refund'],
   ['Disputes', 'dispute'],
-  ['Payouts returned', 'payout_returned'],
-  ['Held back of these', 'withheld'],
+  ['Returned payouts', 'payout_returned'],
+  ['Held back in reserve', 'withheld'],
   ['Fees', 'fee'],
-  ['VAT', 'vat'],
+  ['VAT on fees', 'vat'],
 ] as const;
 
 export const balance = showCommand({
@@ -48,10 +48,10 @@ function describe(terminal: Terminal, found: Balance): string {
   const facts = fields(terminal, [
     ['Merchant', `${found.merchant_name} (${found.merchant_id})`],
     ...labels.map(([label, name]) => [label, money(sums[name])] as [string, string]),
-    ['In no payout yet', money(found.open)],
-    ['Payouts in progress', money(sums.payouts)],
+    ['Not in a payout yet', money(found.open)],
+    ['Payouts not paid yet', money(sums.payouts)],
     ['Held in reserve', money(sums.reserve)],
-    ['Owed', money(found.owed)],
+    ['Owed in total', money(found.owed)],
     ['Next payout', next && `${money(Math.max(0, next.amount))} on ${showDate(next.business_on)}`],
   ]);
   if (payouts.length === 0) return facts;

@@ -309,7 +309,7 @@ function describe(terminal: Terminal, merchant: ListedMerchant): string {
     ['Territory', `${territory} (${currency}, ${time_zone})`],
     ['Created', showTime(merchant.created_at)],
     ['Rules', describeRules(merchant)],
-    ['Preselects', preselected_term === null ? null : `${preselected_term} payments`],
+    ['Preselected term', preselected_term === null ? null : `${preselected_term} payments`],
     ['On statements', merchant.short_name],
     ['Page says', merchant.no_fees ? 'No interest. No fees.' : null],
     ['Contact', merchant.contact],
@@ -317,7 +317,7 @@ function describe(terminal: Terminal, merchant: ListedMerchant): string {
     ['VAT number', merchant.vat_number],
     ['Statements in', languageNames[merchant.language]],
     ['Logo', merchant.logo && `${merchant.logo.slice(0, 12)}….png`],
-    ['Two people', describeThreshold(merchant)],
+    ['Second approver', describeThreshold(merchant)],
     ['Gateway', merchant.gateway],
     ['Second gateway', merchant.second_gateway],
   ]);

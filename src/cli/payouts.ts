@@ -126,11 +126,11 @@ function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
       ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
-      ['Export', payout.export_id],
+      ['Bank run', payout.export_id],
       ['Paid', paid_at && `${showTime(paid_at)}, ${payout.bank_reference}`],
       ['Returned', returned_at && `${showTime(returned_at)}: ${payout.return_reason}`],
       [
-        'Return noted',
+        'Return recorded',
         noted_by && `by ${noted_by}${returned_at ? '' : `: ${payout.return_reason}`}`,
       ],
     ]),

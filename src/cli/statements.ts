@@ -184,8 +184,8 @@ function describe(terminal: Terminal, statement: StatementDetails): string {
     ['Paid out', money(statement.paid)],
     ['Balance after', money(statement.closing)],
     ['Lines', String(statement.line_count)],
-    ['Corrects', statement.corrects?.reference],
-    ['Corrected by', statement.corrected_by?.reference],
+    ['Replaces', statement.corrects?.reference],
+    ['Replaced by', statement.corrected_by?.reference],
   ]);
 }
 

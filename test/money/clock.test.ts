@@ -251,7 +251,7 @@ test('without --json the output is text for people', async () => {
   const { stdout, code } = await tranche.run('clock', 'show', '--merchant', account.merchant.id);
   assert.equal(code, 0);
   assert.match(stdout, /^Merchant +[0-9a-f-]{36}$/m);
-  assert.match(stdout, /^Its time +15 November 2026, 08:00 UTC$/m);
+  assert.match(stdout, /^Merchant's time +15 November 2026, 08:00 UTC$/m);
   assert.match(stdout, /^Next event +15 November 2026.*: look up the outcome of a payment$/m);
   assert.match(stdout, new RegExp(`^ +order .*, checkout ${shopper.id}$`, 'm'));
   const { next_event, next_event_at } = await tranche.json(

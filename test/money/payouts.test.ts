@@ -590,7 +590,7 @@ describe('a payout', () => {
     const noted = await nomsa.json('payouts', ...returned);
     assert.deepEqual([noted.status, noted.return_noted_by], ['exported', 'nomsa']);
     const shown = await sipho.run('payouts', 'show', payout.id);
-    assert.match(shown.stdout, /^Return noted +by nomsa: account closed$/m);
+    assert.match(shown.stdout, /^Return recorded +by nomsa: account closed$/m);
     await nomsa.refused(1, /Another operator must confirm it/, 'payouts', ...returned);
     assert.equal((await sipho.json('payouts', ...returned)).status, 'returned');
     await paying.pass({ days: 5 });

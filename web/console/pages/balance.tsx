@@ -122,15 +122,13 @@ function Sums({ of: balance }: { of: Balance }) {
         {line('Refunds', sums.refund, 'refund')}
         {line('Disputes', sums.dispute, 'dispute')}
         {sums.payout_returned !== 0 &&
-          line('Payouts that the bank returned', sums.payout_returned, 'payout_returned')}
+          line('Returned payouts', sums.payout_returned, 'payout_returned')}
         {sums.withheld !== 0 && line('Held back in reserve', sums.withheld, 'reserve')}
         {line('Fees', sums.fee, 'fee')}
         {line('VAT on fees', sums.vat, 'fee')}
         <SumLine strong label="Not in a payout yet" amount={show(balance.open)} />
         <SumLine
-          label={
-            <Link href={withQuery('/payouts', { merchant })}>Payouts that are not paid yet</Link>
-          }
+          label={<Link href={withQuery('/payouts', { merchant })}>Payouts not paid yet</Link>}
           amount={show(sums.payouts)}
         />
         {line('Held in reserve', sums.reserve, 'reserve')}
@@ -184,11 +182,7 @@ function Payouts({ of: balance }: { of: Balance }) {
         {payouts.length === 0 ? (
           <p className="card-body quiet">The bank has paid every payout that was made.</p>
         ) : (
-          <Table
-            label="Payouts that are not paid yet"
-            wrap
-            columns={['Payout', { right: 'Amount' }]}
-          >
+          <Table label="Payouts not paid yet" wrap columns={['Payout', { right: 'Amount' }]}>
             {payouts.map((payout) => (
               <tr key={payout.id}>
                 <td>
