@@ -9,7 +9,7 @@ import {
   presentCallback,
   readCallback,
 } from '#operating/operations/callbacks.ts';
-import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
+import { OwnedCallback } from '#operating/operations/checkout.schema.ts';
 import { destinationList } from '#operating/operations/destinations.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
@@ -24,9 +24,11 @@ const totalMax = 10_000;
 export const callbackRoutes: ConsoleRoute[] = [
   ...listRoutes(callbackList),
   ...listRoutes(destinationList),
-  detailRoute('callbacks', 'callbacks.read', CallbackDetails, async (context, id) =>
-    presentCallback(await readCallback(context, id)),
-  ),
+  detailRoute('callbacks', 'callbacks.read', OwnedCallback, async (context, id) => {
+    const found = await readCallback(context, id);
+    const { time_zone, clock_ahead_ms } = found.merchant;
+    return { ...presentCallback(found), time_zone, clock_ahead_ms };
+  }),
   ...actionRoutes(callbackActions),
   actionRoute({
     url: '/api/callbacks/retry-all',

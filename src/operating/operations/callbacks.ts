@@ -90,6 +90,7 @@ async function findCallbackOwners(
 }
 
 export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
+type OwnedCallback = ReadCallback & { merchant: MerchantName };
 
 /** The newest attempts to deliver a callback, in order. */
 const listLastAttempts = (db: Handle, { merchant_id, id }: Callback): Promise<CallbackAttempt[]> =>
@@ -104,12 +105,15 @@ export const withoutStaff = (
     ? attempts
     : attempts.map((one) => ({ ...one, operator: one.operator === null ? null : 'operator' }));
 
-export async function readCallback(viewer: Viewer, id: string): Promise<ReadCallback> {
+export async function readCallback(viewer: Viewer, id: string): Promise<OwnedCallback> {
   const key = await mustSee(viewer, 'callbacks', id);
   return await reading(viewer.deps, async (db) => {
     const callback = await findCallback(db, key);
     if (!callback) throw new NotFound(`There is no callback ${id}.`);
-    return { callback, attempts: withoutStaff(viewer, await listLastAttempts(db, callback)) };
+    const { merchant_id } = callback;
+    const merchants = await listMerchantNames(db, viewer.scope, [merchant_id]);
+    const attempts = withoutStaff(viewer, await listLastAttempts(db, callback));
+    return { callback, attempts, merchant: merchants.get(merchant_id) as MerchantName };
   });
 }
 

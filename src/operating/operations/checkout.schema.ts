@@ -203,6 +203,14 @@ export const CallbackDetails = Type.Object({
 });
 export type CallbackDetails = Type.Static<typeof CallbackDetails>;
 
+/** GET /api/callbacks/:id */
+export const OwnedCallback = Type.Object({
+  ...CallbackDetails.properties,
+  time_zone: owner.time_zone,
+  clock_ahead_ms: owner.clock_ahead_ms,
+});
+export type OwnedCallback = Type.Static<typeof OwnedCallback>;
+
 export const Posting = Type.Object({
   id: Id,
   at: Time,
