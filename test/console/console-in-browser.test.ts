@@ -73,11 +73,13 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual([...admin.complaints, ...guest.complaints], []);
   });
 
-  test('a session that an administrator ends shows the way back in', async (t) => {
+  test('a session that an administrator ends shows the way back in, to what was typed', async (t) => {
     const admin = await console.withSession(t, ['admin']);
     const other = await console.withPasskey(t, ['support'], 'Kim Jacobs');
     await other.page.goto(`${console.url}/me`);
     await other.page.getByText('This session').waitFor();
+    const field = other.page.getByLabel('Name of the new passkey');
+    await field.fill('The blue key');
     await admin.page.goto(`${console.url}/people`);
     await admin.page.getByRole('link', { name: 'Kim Jacobs' }).click();
     await admin.page.getByRole('button', { name: /^End the session of Kim Jacobs/ }).click();
@@ -88,8 +90,10 @@ describe('the console in a browser', { skip: noBrowser }, () => {
       await other.page.evaluate('dispatchEvent(new Event("visibilitychange"))');
       return (await ended.count()) > 0;
     });
+    assert.equal(await field.count(), 0);
     await other.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await other.page.getByText('This session').waitFor();
+    assert.equal(await field.inputValue(), 'The blue key');
   });
 
   test('an action that changes people asks for the passkey again after five minutes', async (t) => {

@@ -63,7 +63,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('a list keeps its rows when it refreshes, shows zones, and says when it cannot be read', async (t) => {
+  test('a list keeps its rows when it refreshes, shows zones, and says why it cannot be read', async (t) => {
     const { paying, url } = console;
     const { page } = await console.withSession(t, ['viewer']);
     await installClock(page);
@@ -95,6 +95,30 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
+    // A day counts once its year is complete.
+    const days: string[] = [];
+    page.on('request', (request) => days.push(new URL(request.url()).searchParams.get('to') ?? ''));
+    await page.getByLabel('To', { exact: true }).pressSequentially('12312026');
+    await page.waitForURL('**/checkouts?to=2026-12-31');
+    assert.deepEqual(new Set(days.filter(Boolean)), new Set(['2026-12-31']));
+    // The rows of a later page have left the list.
+    await page.route(address, (route) => route.fulfill({ json: { data: [], next: null } }));
+    await go(page, '/checkouts?after=x');
+    await page.getByText('This page has no rows any more').waitFor();
+    await page.unroute(address);
+    await page.getByRole('button', { name: 'First page' }).click();
+    await first.getByText('ORDER-NEW').waitFor();
+    // A person who reads very many pages may decline to use the passkey.
+    const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
+    await page.route(address, (route) => route.fulfill({ status: 403, json: asking }));
+    await go(page, '/checkouts?status=received');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByText('This needs your passkey').waitFor();
+    // A later version of the service does not have the files of an earlier one.
+    await page.route('**/assets/overdue-*.js', (route) => route.fulfill({ status: 404 }));
+    await go(page, '/overdue');
+    await page.getByText('This page could not be loaded').waitFor();
+    await page.unroute(address);
     // Each part of a page also says why it cannot be read.
     const parts = /\/api\/(sessions|passkeys)$/;
     await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
@@ -196,6 +220,11 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.getByText('What happened').waitFor();
+    // The way back leads to the row.
+    await page.goBack();
+    await page.locator('tbody tr:first-child a.open:focus').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('What happened').waitFor();
     await page.keyboard.press('/');
     await page.getByRole('combobox').fill('ORDER-1');
     await page.getByRole('option').first().waitFor();
@@ -216,6 +245,9 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
+    // A dialog that is closed is not on the way back.
+    await page.goBack();
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
   });
 
   // Axe sees each page at one of the three widths here, and at all of them in `test:long`.

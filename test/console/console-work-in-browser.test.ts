@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { changeRules } from '#merchants/change-rules.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { readImage } from '#platform/shared/file-type.ts';
+import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeViolations } from '../support/axe.ts';
@@ -180,6 +182,41 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('Delivered.', { exact: true }).waitFor();
     assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
     assert.equal(await page.evaluate('window.broken'), undefined);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('an answer that is being written outlives the shopper’s next text, and is not sent elsewhere', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { page, complaints } = await console.withSession(t, ['support']);
+    await installClock(page);
+    const write = async (text: string) => {
+      const { id: merchant_id } = paying.account.merchant;
+      const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
+      assert.ok(merchant);
+      await askMerchant(deps, merchant, { merchant_id, id: shopper.id }, text);
+    };
+    await write('Where is it?');
+    await page.goto(`${url}/messages/${shopper.id}`);
+    await page.getByLabel(/^Answer as/).fill('It left on Monday.');
+    paying.clock.advance({ seconds: 1 });
+    await write('It has come.');
+    await page.clock.fastForward(31_000);
+    await page.getByText('It has come.').waitFor();
+    await page.getByText('There are newer texts above.').waitFor();
+    await page.getByRole('button', { name: 'Answer and solve' }).click();
+    await page.getByText(/^The answer is being sent/).waitFor();
+    await page.locator('.own', { hasText: 'It left on Monday.' }).waitFor();
+    assert.equal(await page.getByLabel(/^Answer as/).inputValue(), '');
+    // A note for one order must not stay in the form of another, which the browser has read before.
+    await go(page, `/checkouts/${disputed.id}`);
+    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
+    await go(page, `/checkouts/${shopper.id}`);
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    await page.getByLabel('Add a note').fill('About ORDER-1 only.');
+    await go(page, `/checkouts/${disputed.id}`);
+    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
+    assert.equal(await page.getByLabel('Add a note').inputValue(), '');
     assert.deepEqual(complaints, []);
   });
 

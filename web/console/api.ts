@@ -23,23 +23,33 @@ export function withQuery(path: string, query: Query = {}): string {
 
 const idleMs = 60_000;
 let lastInput = Date.now();
-for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
-  window.addEventListener(kind, () => (lastInput = Date.now()), { passive: true, capture: true });
+/** The person used the page. */
+export function noteInput(): void {
+  lastInput = Date.now();
 }
 
 /** Requests of a page that only refreshes itself do not keep the session alive. */
 const backgroundHeader = (): Record<string, string> =>
   Date.now() - lastInput > idleMs ? { 'tranche-background': '1' } : {};
 
+const unreachable = 'The console cannot reach the service.';
+
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 async function request<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal) {
-  const text = await (await ask(method, path, body, signal)).text();
-  return (text === '' ? null : JSON.parse(text)) as T;
+  const response = await send(method, path, body, signal);
+  try {
+    const text = await response.text();
+    return (text === '' ? null : JSON.parse(text)) as T;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    // The connection broke off, or a proxy answered with a page of its own.
+    throw new ApiError(0, 'unreachable', unreachable);
+  }
 }
 
 /** Sends a request. Throws if the answer is not a success. */
-async function ask(
+async function send(
   method: Method,
   path: string,
   body?: unknown,
@@ -58,7 +68,7 @@ async function ask(
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, 'unreachable', 'The console cannot reach the service.');
+    throw new ApiError(0, 'unreachable', unreachable);
   }
   if (response.ok) return response;
   const text = await response.text();
@@ -77,16 +87,21 @@ async function ask(
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal) =>
   request<T>('GET', withQuery(path, query), undefined, signal);
 
-type AskProof = (what: string) => Promise<boolean>;
-let askProof: AskProof | null = null;
+type Ask = (what: string) => Promise<boolean>;
+let ask: Ask | null = null;
+let asked: Promise<boolean> | null = null;
 
 /** The dialog that asks for the passkey registers itself here. */
-export function offerProof(ask: AskProof | null): void {
-  askProof = ask;
+export function offerReauthentication(by: Ask | null): void {
+  ask = by;
 }
 
 /** The person closed the dialog that asked for the passkey. Nothing was sent. */
-export class ProofRefused extends Error {}
+export class NotReauthenticated extends Error {}
+
+/** Whether the server wants the passkey first. */
+export const needsReauthentication = (error: unknown) =>
+  error instanceof ApiError && error.code === 'proof_needed';
 
 /**
  * Sends a change. If the server demands the passkey, asks for it and sends the change again.
@@ -98,31 +113,42 @@ export async function sendChange<T>(
   body: unknown = {},
   what = 'Continue',
 ): Promise<T> {
-  return await withProof(what, () => request<T>(method, path, body));
+  return await withReauthentication(what, () => request<T>(method, path, body));
 }
 
-/** Reads a page of a list. A person who reads very many pages is asked for the passkey. */
+/**
+ * Reads a page of a list. A person who reads very many pages is asked for the passkey. If they
+ * decline, the refusal says why the page shows nothing.
+ */
 export async function fetchList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
-  try {
-    return await get<T>(path, query, signal);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 'proof_needed' && askProof)) throw error;
-    // The page then says why it shows nothing.
-    if (!(await askProof('Show this list'))) throw error;
-    return await get<T>(path, query, signal);
-  }
+  let refusal: unknown;
+  const read = () =>
+    get<T>(path, query, signal).catch((error) => {
+      refusal = error;
+      throw error;
+    });
+  return await withReauthentication('Show this list', read).catch((error) => {
+    throw error instanceof NotReauthenticated ? refusal : error;
+  });
 }
 
 /** Reads a file. A file that names people asks for the passkey too. */
 export const readFile = (path: string, what: string): Promise<Blob> =>
-  withProof(what, async () => (await ask('GET', path)).blob());
+  withReauthentication(what, async () => {
+    const response = await send('GET', path);
+    return await response.blob().catch(() => {
+      throw new ApiError(0, 'broken_off', 'The connection broke off before the end of the file.');
+    });
+  });
 
-async function withProof<T>(what: string, send: () => Promise<T>): Promise<T> {
+async function withReauthentication<T>(what: string, attempt: () => Promise<T>): Promise<T> {
   try {
-    return await send();
+    return await attempt();
   } catch (error) {
-    if (!(error instanceof ApiError && error.code === 'proof_needed' && askProof)) throw error;
-    if (!(await askProof(what))) throw new ProofRefused();
-    return await send();
+    if (!needsReauthentication(error) || !ask) throw error;
+    // A refresh of the page may be refused while an action is. One answer is enough for both.
+    asked ??= ask(what).finally(() => (asked = null));
+    if (!(await asked)) throw new NotReauthenticated();
+    return await attempt();
   }
 }

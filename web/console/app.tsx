@@ -1,14 +1,15 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useRef } from 'react';
-import { Link, Redirect, Route, Switch } from 'wouter';
+import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { Session } from '#operating/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
 import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';
 import { BulkActionsPanel } from './parts/bulk-actions.tsx';
-import { ProofDialog } from './parts/proof.tsx';
-import { Bones, Problem, State, Unread } from './parts/states.tsx';
+import { ReauthenticationDialog } from './parts/reauthentication.tsx';
+import { Bones, PageBoundary, Problem, State, Unread } from './parts/states.tsx';
+import { keepTexts, returnTexts } from './parts/text.ts';
 import { SessionProvider, useCan } from './session.tsx';
 import { Shell } from './shell/shell.tsx';
 
@@ -129,9 +130,11 @@ export function App() {
   return (
     <Switch>
       <Route path="/register">
-        <Suspense>
-          <Register token={linkToken} />
-        </Suspense>
+        <PageBoundary>
+          <Suspense>
+            <Register token={linkToken} />
+          </Suspense>
+        </PageBoundary>
       </Route>
       <Route path="/sign-in">
         {linkToken === '' ? (
@@ -148,7 +151,8 @@ export function App() {
 }
 
 function Inside() {
-  const wasIn = useRef(false);
+  const person = useRef<string | null>(null);
+  const [path] = useLocation();
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/session'],
     queryFn: ({ signal }) => get<Session>('/api/session', {}, signal),
@@ -156,25 +160,35 @@ function Inside() {
     retry: false,
   });
   if (error instanceof ApiError && error.status === 401) {
-    return <SignIn ended={wasIn.current} />;
+    keepTexts();
+    return <SignIn ended={person.current !== null} />;
   }
   if (data) {
-    wasIn.current = true;
+    // Another person signed in here, or in another tab. A full load discards what this tab has.
+    if (person.current !== null && person.current !== data.person.id) {
+      window.location.reload();
+      return null;
+    }
+    person.current = data.person.id;
+    returnTexts();
     return (
       <SessionProvider session={data}>
         <Shell>
           <BulkActionsPanel />
-          <Suspense
-            fallback={
-              <Card>
-                <Bones lines={8} />
-              </Card>
-            }
-          >
-            <Pages />
-          </Suspense>
+          {/* Another page, or the page of another row, begins without the texts typed on this one. */}
+          <PageBoundary key={path}>
+            <Suspense
+              fallback={
+                <Card>
+                  <Bones lines={8} />
+                </Card>
+              }
+            >
+              <Pages />
+            </Suspense>
+          </PageBoundary>
         </Shell>
-        <ProofDialog />
+        <ReauthenticationDialog />
       </SessionProvider>
     );
   }

@@ -6,9 +6,13 @@ import { Notifications } from '@mantine/notifications';
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError } from './api.ts';
+import { ApiError, noteInput } from './api.ts';
 import { App } from './app.tsx';
 import { theme } from './theme.ts';
+
+for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
+  window.addEventListener(kind, noteInput, { passive: true, capture: true });
+}
 
 const client = new QueryClient({
   queryCache: new QueryCache({

@@ -41,7 +41,7 @@ export async function register(token: string): Promise<void> {
   await sendChange('POST', '/api/invitation/register', { token, response: await create(options) });
 }
 
-export async function provePresence(): Promise<void> {
+export async function reauthenticate(): Promise<void> {
   const { options } = await sendChange<Authentication>('POST', '/api/proof/options');
   await sendChange('POST', '/api/proof', { response: await use(options) });
 }
@@ -56,4 +56,4 @@ export async function addPasskey(name: string): Promise<void> {
 export const signInByLink = (token: string) => sendChange('POST', '/api/sign-in/link', { token });
 
 /** In a sandbox session without a passkey, a click is enough. */
-export const proveInSandbox = () => sendChange('POST', '/api/proof/sandbox');
+export const reauthenticateInSandbox = () => sendChange('POST', '/api/proof/sandbox');

@@ -1,3 +1,4 @@
+import { useRef } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { useChoice } from './session.tsx';
 
@@ -22,16 +23,19 @@ export function useFilters(): [Filters, (change: Filters) => void] {
   const search = useSearch();
   const [path, navigate] = useLocation();
   const { merchant } = useChoice();
-  const inAddress = Object.fromEntries(new URLSearchParams(search));
-  const filters: Filters = { ...(merchant !== null && { merchant }), ...inAddress };
+  const filters: Filters = { ...(merchant !== null && { merchant }), ...useAddress() };
   const change = (wanted: Filters) =>
     navigate(changed(search, path, wanted), { replace: !('after' in wanted) });
   return [filters, change];
 }
 
+/** The filters in the address, without the merchant that a person with several has chosen. */
+export const useAddress = (): Filters => Object.fromEntries(new URLSearchParams(useSearch()));
+
 /**
  * The row that is open over a list, as a parameter of the address. Opening it keeps the list's
- * filters and page. Null closes it.
+ * filters and page. Closing it returns to the list, so that the browser's back button does not open
+ * it again.
  */
 export function useOpened(name: string): {
   opened: string | null;
@@ -42,9 +46,21 @@ export function useOpened(name: string): {
   const [path, navigate] = useLocation();
   const parameters = new URLSearchParams(search);
   const after = parameters.get('after') ?? '';
+  const opened = parameters.get(name);
+  // Undefined until the page is shown: a link may open the row at once.
+  const shown = useRef<{ opened: string | null | undefined; isFromList: boolean }>({
+    opened: undefined,
+    isFromList: false,
+  });
+  if (shown.current.opened !== opened) {
+    shown.current = { opened, isFromList: shown.current.opened === null };
+  }
   return {
-    opened: parameters.get(name),
+    opened,
     hrefOf: (id) => changed(search, path, { after, [name]: id }),
-    close: () => navigate(changed(search, path, { after, [name]: '' })),
+    close: () =>
+      shown.current.isFromList
+        ? window.history.back()
+        : navigate(changed(search, path, { after, [name]: '' }), { replace: true }),
   };
 }

@@ -81,14 +81,15 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
   const [reason, reasonField] = useText('');
-  const [done, setDone] = useState<number | null>(null);
+  // How far it is, of the alerts that it began with: those that are closed leave the list meanwhile.
+  const [progress, setProgress] = useState<{ done: number; total: number } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const what = `Close ${plural(rows.length, 'alert')}`;
   async function closeAll() {
     setProblem(null);
     try {
       for (const [index, { id }] of rows.entries()) {
-        setDone(index);
+        setProgress({ done: index, total: rows.length });
         await sendChange('POST', `/api/alerts/${id}/close`, { reason: reason.trim() }, what);
       }
       setAsking(false);
@@ -96,7 +97,7 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
     } catch (error) {
       setProblem(problemOf(error));
     } finally {
-      setDone(null);
+      setProgress(null);
       await client.invalidateQueries();
       props.done();
     }
@@ -116,9 +117,9 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
         title={what}
         opened={asking}
         close={() => setAsking(false)}
-        what={done === null ? what : `Closing ${done + 1} of ${rows.length}`}
+        what={progress ? `Closing ${progress.done + 1} of ${progress.total}` : what}
         disabled={reason.trim() === ''}
-        busy={done !== null}
+        busy={progress !== null}
         problem={problem}
         onAction={() => void closeAll()}
       >

@@ -197,7 +197,7 @@ export default function AuditPage() {
             : 'Changes that your people make here are recorded with their names.',
         }}
       />
-      {opened && <ActionDialog id={opened} close={close} />}
+      {opened && <ActionDialog key={opened} id={opened} close={close} />}
     </>
   );
 }

@@ -3,16 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
-import type {
-  CallbackRow,
-  DestinationRow,
-  RetriedCallback,
-} from '#operating/operations/callback.schema.ts';
-import type { CallbackDetails } from '#operating/operations/checkout.schema.ts';
+import type { CallbackRow, DestinationRow } from '#operating/operations/callback.schema.ts';
+import type { OwnedCallback } from '#operating/operations/checkout.schema.ts';
 import { get } from '../api.ts';
 import { count, duration, percent, reasonWords, sentence } from '../format.ts';
 import { SingleActionDialog, useQuietAction } from '../parts/actions.tsx';
-import { Attempts } from '../parts/attempts.tsx';
+import { Attempts, resend } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
 import { followBulkAction } from '../parts/bulk-actions.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -70,7 +66,7 @@ export default function CallbacksPage() {
         )}
       </div>
       {isList ? <Callbacks view={view} byHost={canFilterHost} /> : <Destinations />}
-      {opened && <CallbackDialog id={opened} close={close} />}
+      {opened && <CallbackDialog key={opened} id={opened} close={close} />}
       {resendingAll && <ResendAll close={() => setResendingAll(false)} />}
     </>
   );
@@ -182,15 +178,6 @@ const subjects = {
 const subjectOf = ({ event }: Pick<CallbackRow, 'event'>) =>
   event === null ? 'Payment' : subjects[event];
 
-const resend = (row: { id: string; client_reference_id?: string }) => ({
-  path: `/api/callbacks/${row.id}/retry`,
-  what: 'Resend the callback',
-  said: ({ status, reason }: RetriedCallback) =>
-    status === 'delivered'
-      ? `Delivered${row.client_reference_id ? `: ${row.client_reference_id}` : ''}.`
-      : `Not delivered${reason ? `: ${reasonWords(reason)}` : ''}.`,
-});
-
 function Destinations() {
   const columns: Column<DestinationRow>[] = [
     {
@@ -199,7 +186,7 @@ function Destinations() {
     },
     { head: 'Merchant', cell: (row) => row.merchant_name, phone: 'sub' },
     {
-      head: 'Delivered',
+      head: 'Success',
       right: true,
       phone: 'end',
       cell: (row) => (
@@ -297,7 +284,7 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
   const can = useCan();
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/callbacks', id],
-    queryFn: ({ signal }) => get<CallbackDetails>(`/api/callbacks/${id}`, {}, signal),
+    queryFn: ({ signal }) => get<OwnedCallback>(`/api/callbacks/${id}`, {}, signal),
   });
   const { run, busy } = useQuietAction();
   return (
@@ -337,10 +324,15 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
                 ),
               ],
               ['Id', <Id key="id" id={data.id} whole />],
-              ['Next attempt', data.due_at && <Time at={data.due_at} future />],
+              [
+                'Next attempt',
+                data.due_at && (
+                  <Time at={data.due_at} zone={data.time_zone} ahead={data.clock_ahead_ms} future />
+                ),
+              ],
             ]}
           />
-          <Attempts of={data} />
+          <Attempts of={data} zone={data.time_zone} />
           <div className="row-of end">
             <Button variant="default" onClick={close}>
               Close

@@ -59,7 +59,9 @@ export function DisputesCard({ of: checkout, show }: CardProps) {
   );
 }
 
-export function CallbackCard({ of: callback, zone }: { of: Callback; zone: string }) {
+export function CallbackCard(props: { of: Callback; owner: CheckoutDetails }) {
+  const { of: callback } = props;
+  const { time_zone: zone, clock_ahead_ms: ahead } = props.owner;
   return (
     <Card
       title="Callback"
@@ -80,7 +82,10 @@ export function CallbackCard({ of: callback, zone }: { of: Callback; zone: strin
               </span>,
             ],
             ['Sends', <code key="sends">{callback.payload}</code>],
-            ['Next attempt', callback.due_at && <Time at={callback.due_at} zone={zone} future />],
+            [
+              'Next attempt',
+              callback.due_at && <Time at={callback.due_at} zone={zone} ahead={ahead} future />,
+            ],
           ]}
         />
         <Attempts of={callback} zone={zone} />

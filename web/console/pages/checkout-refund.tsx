@@ -6,7 +6,7 @@ import type { CheckoutDetails, RefundPreview } from '#operating/operations/check
 import type { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { sendChange } from '../api.ts';
 import { money } from '../format.ts';
-import { problemOf, SingleActionDialog } from '../parts/actions.tsx';
+import { SingleActionDialog } from '../parts/actions.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
@@ -20,7 +20,7 @@ import { useText } from '../parts/text.ts';
 export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
   const { currency, locale } = checkout;
   const [typed, typedField] = useText(() => typedAmount(checkout.refundable));
-  const [reason, reasonField] = useText('');
+  const [reason, reasonField] = useText('', 'refund');
   // Pressing twice, or repeating the request after a lost answer, makes only one refund.
   const [requestId] = useState(() => crypto.randomUUID());
   const cents = parseAmount(typed);
@@ -33,6 +33,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
       }),
     enabled: wanted !== null && wanted > 0,
     retry: false,
+    meta: { isPreview: true },
   });
   const isCurrent = preview !== undefined && preview.amount === cents;
   const what = cents ? `Refund ${money(cents, currency, locale)}` : 'Refund';
@@ -61,7 +62,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         data-autofocus
         leftSection="R"
         {...typedField}
-        error={typed !== '' && cents === null ? 'Enter an amount such as 600,00.' : null}
+        error={typed !== '' && !cents ? 'Enter an amount such as 600,00.' : null}
       />
       <TextInput
         label="Reason"
@@ -69,8 +70,8 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         maxLength={500}
         {...reasonField}
       />
-      {error && <Notice kind="bad">{problemOf(error)}</Notice>}
-      {cents !== null && !error && !isCurrent && <Bones lines={3} />}
+      {error && <Notice kind="bad">{error.message}</Notice>}
+      {Boolean(cents) && !error && !isCurrent && <Bones lines={3} />}
       {isCurrent && preview.refusal !== null && <Notice kind="bad">{preview.refusal}</Notice>}
       {isCurrent && preview.refusal === null && (
         <section>

@@ -275,7 +275,7 @@ function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
 }
 
 export function NoteForm({ id }: { id: string }) {
-  const [text, textField, setText] = useText('');
+  const [text, textField, setText] = useText('', 'note');
   const { run, busy, problem } = useAction();
   return (
     <form

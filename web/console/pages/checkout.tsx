@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type { CheckoutDetails, PlanPayment } from '#operating/operations/checkout.schema.ts';
 import { money, sentence, shortDate, words } from '../format.ts';
 import { useQuietAction } from '../parts/actions.tsx';
+import { resend } from '../parts/attempts.tsx';
 import { Card, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan } from '../session.tsx';
@@ -36,7 +36,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   const can = useCan();
   const [refunding, setRefunding] = useState(false);
   const [retrying, setRetrying] = useState<Retry | null>(null);
-  const resend = useQuietAction();
+  const { run, busy } = useQuietAction();
   const { currency, locale, time_zone: zone } = checkout;
   const show = (cents: number) => money(cents, currency, locale);
   const { callback } = checkout;
@@ -57,20 +57,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
         }
       >
         {callback && can('callbacks.retry') && (
-          <Button
-            variant="default"
-            loading={resend.busy}
-            onClick={() =>
-              void resend.run<RetriedCallback>({
-                path: `/api/callbacks/${callback.id}/retry`,
-                what: 'Resend the callback',
-                said: ({ status, reason }) =>
-                  status === 'delivered'
-                    ? 'The merchant accepted the callback.'
-                    : `Not delivered${reason ? `: ${reason}` : ''}.`,
-              })
-            }
-          >
+          <Button variant="default" loading={busy} onClick={() => void run(resend(callback))}>
             Resend the callback
           </Button>
         )}
@@ -104,7 +91,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
             <Cut of={checkout} />
             {can('notes.write') && <NoteForm id={checkout.id} />}
           </Card>
-          {callback && <CallbackCard of={callback} zone={zone} />}
+          {callback && <CallbackCard of={callback} owner={checkout} />}
           <Attempted of={checkout} show={show} />
           {checkout.postings.length > 0 && <Books of={checkout} show={show} />}
           {checkout.audit.length > 0 && (

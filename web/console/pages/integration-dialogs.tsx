@@ -142,7 +142,10 @@ export const eventNames: Record<EventKind, string> = {
   payouts: 'Payouts',
 };
 
-export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+export function ChangeEvents({ of, close }: { of: IntegrationRow; close: () => void }) {
+  // The integration as it was when the dialog opened; the page keeps reading it again. Otherwise an
+  // event that another person enables meanwhile would count as one that this person disables.
+  const [row] = useState(of);
   const [chosen, setChosen] = useState<EventKind[]>(row.events);
   const [url, urlField] = useText(row.events_url ?? '');
   const enable = chosen.filter((kind) => !row.events.includes(kind));

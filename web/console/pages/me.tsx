@@ -190,7 +190,7 @@ function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
 }
 
 function AddPasskey({ changed }: { changed: () => void }) {
-  const [name, nameField, setName] = useText('');
+  const [name, nameField, setName] = useText('', 'passkey');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const client = useQueryClient();

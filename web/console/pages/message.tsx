@@ -38,7 +38,7 @@ export default function MessagePage({ id }: { id: string }) {
         <Card title="Messages">
           <div className="stack">
             <Thread of={conversation} />
-            {mayAnswer && <AnswerForm key={conversation.moved_at} of={conversation} />}
+            {mayAnswer && <AnswerForm of={conversation} />}
           </div>
         </Card>
         <Card title="Shopper">
@@ -89,11 +89,15 @@ function Thread({ of: conversation }: { of: ConversationDetails }) {
 
 function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
   const { checkout_id, moved_at, email, language, merchant_name } = conversation;
-  const [text, textField] = useText('');
+  const [text, textField, setText] = useText('', 'answer');
   const [solves, setSolves] = useState(true);
   // A repeated request counts as the same answer.
-  const [request_id] = useState(() => crypto.randomUUID());
+  const [request_id, setRequestId] = useState(() => crypto.randomUUID());
+  // The page keeps reading the texts. A person who is writing has to notice a newer one.
+  const [begun_at, setBegunAt] = useState(moved_at);
+  if (text === '' && begun_at !== moved_at) setBegunAt(moved_at);
   const { run, busy, problem } = useAction();
+  const isOvertaken = begun_at !== moved_at && !busy;
   const what = solves ? 'Answer and solve' : 'Answer';
   return (
     <form
@@ -105,6 +109,11 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
           body: { request_id, seen_at: moved_at, text: text.trim(), solves },
           what,
           said: () => `The answer is being sent to ${email}.`,
+        }).then((answer) => {
+          if (answer === null) return;
+          setText('');
+          setSolves(true);
+          setRequestId(crypto.randomUUID());
         });
       }}
     >
@@ -121,6 +130,11 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
         checked={solves}
         onChange={(event) => setSolves(event.currentTarget.checked)}
       />
+      {isOvertaken && (
+        <Notice kind="warn">
+          There are newer texts above. Read them before you send this answer.
+        </Notice>
+      )}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       <span>
         <Button type="submit" loading={busy} disabled={text.trim() === ''}>

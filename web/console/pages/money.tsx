@@ -1,11 +1,11 @@
-import { Button, TextInput } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { MoneyDayRow, MoneyTotals } from '#operating/operations/money.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { Card, Money, PageHead } from '../parts/basics.tsx';
-import { MerchantFilter } from '../parts/filters.tsx';
+import { DayInput, MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
@@ -108,15 +108,7 @@ function DayPicker({ day }: { day: string | undefined }) {
       >
         <Icon name="back" />
       </Button>
-      <TextInput
-        type="date"
-        aria-label="Day"
-        min="2000-01-01"
-        max="2199-12-31"
-        value={day ?? ''}
-        onChange={(event) => setFilters({ date: event.currentTarget.value })}
-        w={160}
-      />
+      <DayInput aria-label="Day" day={day ?? ''} onDay={(date) => setFilters({ date })} w={160} />
       <Button
         variant="default"
         aria-label="The day after"

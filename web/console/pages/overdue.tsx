@@ -6,7 +6,7 @@ import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
+import { SelectedBar, sumOf, useBulkAction } from '../parts/selected.tsx';
 import { useCan } from '../session.tsx';
 import { amountColumn, merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
@@ -52,6 +52,7 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
             status === 'collected'
               ? `${amount} was collected.`
               : `The payment is ${status}${reason ? `: ${words(reason)}` : ''}.`,
+          isFailed: ({ status }) => status !== 'collected',
         }).then((answer) => answer && leave());
       }}
     >
@@ -92,7 +93,7 @@ const keyOf = ({ checkout_id, number }: OverdueRow) => `${checkout_id}:${number}
 
 function Selected({ rows, clear }: { rows: OverdueRow[]; clear: () => void }) {
   const { begin, ...bulk } = useBulkAction(clear);
-  const what = `Retry ${plural(rows.length, 'payment')}`;
+  const what = `Charge ${plural(rows.length, 'payment')}${sumOf(rows)}`;
   return (
     <SelectedBar
       label="Selected payments"

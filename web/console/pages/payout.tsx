@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { PayoutDetails } from '#operating/operations/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
-import { Icon } from '../icons.tsx';
 import { SingleActionDialog, useAction } from '../parts/actions.tsx';
 import { BankFileButtons } from '../parts/bank-file.tsx';
 import { Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
@@ -96,9 +95,11 @@ export default function PayoutPage({ id }: { id: string }) {
                   label="Statement, CSV"
                 />
                 {payout.has_pdf && (
-                  <a className="link row-of" href={`/api/payouts/${id}/statement.pdf`} download>
-                    <Icon name="download" /> PDF
-                  </a>
+                  <FileLink
+                    path={`/api/payouts/${id}/statement.pdf`}
+                    name={`${payout.reference}.pdf`}
+                    label="PDF"
+                  />
                 )}
                 {payout.is_printable ? (
                   <a
@@ -320,7 +321,7 @@ const textsOf = (amount: string) => ({
 /** Asks how the bank handled a payout. */
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
-  const [text, textField] = useText('');
+  const [text, textField] = useText('', kind);
   const amount = money(payout.amount, payout.currency, payout.locale);
   const { title, what, said, label, description } = textsOf(amount)[kind];
   const value = text.trim();

@@ -114,7 +114,7 @@ export default function People() {
         }}
       />
       {inviting && <Access close={() => setInviting(false)} />}
-      {opened && <PersonDialog id={opened} close={close} />}
+      {opened && <PersonDialog key={opened} id={opened} close={close} />}
     </>
   );
 }
@@ -257,24 +257,14 @@ function MerchantList({ ids }: { ids: string[] }) {
 }
 
 /** The invitation of a person. If it waits for a second administrator, a button releases it. */
-function InvitationNotice({ of: person }: { of: Person }) {
+function InvitationNotice(props: {
+  of: Person;
+  released: (answer: ReleasedInvitation | null) => void;
+}) {
+  const { of: person, released } = props;
   const can = useCan();
   const { run, busy, problem } = useAction();
-  const [released, setReleased] = useState<ReleasedInvitation | null>(null);
   const { invitation } = person;
-  if (released) {
-    return released.url === null ? (
-      <Notice>The link is on its way to {person.email}.</Notice>
-    ) : (
-      <>
-        <Secrets values={[['Link', released.url]]} />
-        <p className="quiet">
-          Give it to {person.email} yourself, in a way that you trust. It works once, until{' '}
-          {longTime(released.expires_at)}.
-        </p>
-      </>
-    );
-  }
   if (!invitation) return null;
   if (!invitation.is_held) {
     return (
@@ -312,7 +302,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
                     path: `/api/people/${person.id}/release`,
                     body: { was: { roles, merchant_ids } },
                     what,
-                  }).then(setReleased)
+                  }).then(released)
                 }
               >
                 Release the invitation
@@ -323,6 +313,20 @@ function InvitationNotice({ of: person }: { of: Person }) {
         {problem !== null && <span>{problem}</span>}
       </div>
     </Notice>
+  );
+}
+
+/** The link of a released invitation, unless it was mailed. It is shown only once. */
+function Released({ of, person }: { of: ReleasedInvitation; person: Person }) {
+  if (of.url === null) return <Notice>The link is on its way to {person.email}.</Notice>;
+  return (
+    <>
+      <Secrets values={[['Link', of.url]]} />
+      <p className="quiet">
+        Give it to {person.email} yourself, in a way that you trust. It works once, until{' '}
+        {longTime(of.expires_at)}.
+      </p>
+    </>
   );
 }
 
@@ -390,6 +394,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
     queryFn: ({ signal }) => get<Sessions>(`/api/people/${id}/sessions`, {}, signal),
   });
   const [changing, setChanging] = useState(false);
+  const [released, setReleased] = useState<ReleasedInvitation | null>(null);
   const { run, busy, problem } = useAction();
   const mayManage = can('people.manage') && person?.revoked_at === null;
   if (changing && person) return <Access of={person} close={() => setChanging(false)} />;
@@ -403,6 +408,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
       what={what}
       danger
       hideAction={!mayManage || id === own.id}
+      {...(released?.url && { stays: true, leave: 'I have stored it' })}
       busy={busy}
       problem={problem}
       before={
@@ -429,7 +435,11 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               Revoked <Time at={person.revoked_at} exact />.
             </Notice>
           )}
-          {person.invitation && <InvitationNotice of={person} />}
+          {released ? (
+            <Released of={released} person={person} />
+          ) : (
+            <InvitationNotice of={person} released={setReleased} />
+          )}
           <ConfirmationNotice of={person} />
           <Facts
             rows={[

@@ -89,7 +89,12 @@ export default function RefundsPage() {
       />
       {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
       {opened && (
-        <ReviewDialog id={opened} close={close} done={() => setVersion((value) => value + 1)} />
+        <ReviewDialog
+          key={opened}
+          id={opened}
+          close={close}
+          done={() => setVersion((value) => value + 1)}
+        />
       )}
     </>
   );
@@ -229,7 +234,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   });
   const { run, busy, problem } = useAction();
   const [declining, setDeclining] = useState(false);
-  const [reason, reasonField] = useText('');
+  const [reason, reasonField] = useText('', `decline ${props.id}`);
   const amount = data ? shown(data) : '';
   const isReview = data?.view === 'review';
   const mayReview = data !== undefined && can('refunds.review') && isReview;

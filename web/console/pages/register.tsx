@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invited } from '#operating/console/session.schema.ts';
 import { ApiError, sendChange } from '../api.ts';
-import { longDate, sentence, words } from '../format.ts';
+import { longTime, sentence, words } from '../format.ts';
 import { Facts, Notice } from '../parts/basics.tsx';
 import { Bones } from '../parts/states.tsx';
 import { register } from '../passkeys.ts';
@@ -69,7 +69,7 @@ export default function Register({ token }: { token: string }) {
             ['Name', data.name],
             ['E-mail', data.email],
             ['Roles', data.roles.map((role) => sentence(words(role))).join(', ')],
-            ['Valid until', longDate(data.expires_at.slice(0, 10))],
+            ['Valid until', longTime(data.expires_at)],
           ]}
         />
         {problem !== null && <Notice kind="bad">{problem}</Notice>}

@@ -1,4 +1,5 @@
 import { TextInput } from '@mantine/core';
+import { useEffect } from 'react';
 import { Link } from 'wouter';
 import { Icon } from '../icons.tsx';
 import { Card, PageHead } from '../parts/basics.tsx';
@@ -18,7 +19,9 @@ import { useFilters } from '../url.ts';
 export default function SearchPage() {
   const [filters, setFilters] = useFilters();
   const wanted = filters.q ?? '';
-  const [typed, typedField] = useText(wanted);
+  const [typed, typedField, setTyped] = useText(wanted);
+  // The search above the page, and the browser's back button, change what is searched for.
+  useEffect(() => setTyped(wanted), [wanted, setTyped]);
   const { data, error, isLoading, refetch } = useHits(wanted);
   const hits = data?.data ?? [];
   const pages = usePagesFor(wanted);

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { SignInWays } from '#operating/console/session.schema.ts';
 import { get } from '../api.ts';
@@ -35,13 +35,16 @@ export function SignIn({ ended }: { ended: boolean }) {
   });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(whyRefused);
+  const client = useQueryClient();
   const go = async () => {
     setBusy(true);
     setProblem(null);
     try {
       await signIn();
-      // A full load discards everything that an earlier session read.
-      window.location.reload();
+      // Everything that an earlier session read is discarded. A full load would also discard what
+      // the person had typed when it ended.
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/api/session' });
+      await client.resetQueries({ queryKey: ['/api/session'] });
     } catch (error) {
       setProblem(error instanceof Error ? error.message : 'Signing in did not work.');
       setBusy(false);

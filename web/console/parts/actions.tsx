@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { ApiError, ProofRefused, sendChange } from '../api.ts';
+import { ApiError, NotReauthenticated, sendChange } from '../api.ts';
 import { Notice } from './basics.tsx';
 import { Dialog, useFocusBack } from './dialog.tsx';
 
@@ -14,10 +14,13 @@ export type Action<T> = {
   what: string;
   /** The message when it is done. */
   said?: (answer: T) => string;
+  /** Whether the answer says that it did not work. */
+  isFailed?: (answer: T) => boolean;
 };
 
-/** The message about an action that did not happen. */
-export function problemOf(error: unknown): string {
+/** The message about an action that did not happen. Null if the person decided not to do it. */
+export function problemOf(error: unknown): string | null {
+  if (error instanceof NotReauthenticated) return null;
   if (error instanceof ApiError && error.status === 0) {
     return 'The service did not answer. Check whether it was done before you try again.';
   }
@@ -35,21 +38,25 @@ export function useAction(report?: (what: string, problem: string) => void) {
   const [busy, setBusy] = useState(false);
   useFocusBack(busy);
   const [problem, setProblem] = useState<string | null>(null);
-  async function run<T>({ method = 'POST', path, body, what, said }: Action<T>): Promise<T | null> {
+  async function run<T>(action: Action<T>): Promise<T | null> {
+    const { method = 'POST', path, body, what, said, isFailed } = action;
     setBusy(true);
     setProblem(null);
+    let isDone = false;
     try {
       const answer = await sendChange<T>(method, path, body, what);
-      if (said) notifications.show({ message: said(answer), color: 'accent' });
+      isDone = true;
+      const color = isFailed?.(answer) ? 'danger' : 'accent';
+      if (said) notifications.show({ message: said(answer), color });
       return answer;
     } catch (error) {
-      if (!(error instanceof ProofRefused)) {
-        if (report) report(what, problemOf(error));
-        else setProblem(problemOf(error));
-      }
+      const text = problemOf(error);
+      if (report && text !== null) report(what, text);
+      else setProblem(text);
       return null;
     } finally {
-      await client.invalidateQueries();
+      // A preview of what is done by now would be refused, in a dialog that is about to close.
+      await client.invalidateQueries({ predicate: ({ meta }) => !(isDone && meta?.isPreview) });
       setBusy(false);
     }
   }

@@ -7,6 +7,7 @@ import { money } from '../format.ts';
 import { RetryDialog } from '../pages/overdue.tsx';
 import { useCan } from '../session.tsx';
 import { useQuietAction } from './actions.tsx';
+import { resend } from './attempts.tsx';
 
 type Place = { label: string; href: string };
 
@@ -74,16 +75,12 @@ export function AlertButton({ of: row }: { of: AlertRow }) {
         size="xs"
         variant="light"
         loading={busy}
-        aria-label={`Send the callback of ${row.client_reference_id} again`}
+        aria-label={`Resend the callback for ${row.client_reference_id}`}
         onClick={() =>
-          void run({
-            path: `/api/callbacks/${subject_id}/retry`,
-            what: 'Send again',
-            said: () => 'The callback is being sent again.',
-          })
+          void run(resend({ id: subject_id, client_reference_id: row.client_reference_id }))
         }
       >
-        Send again
+        Resend
       </Button>
     );
   }

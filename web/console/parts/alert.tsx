@@ -244,7 +244,7 @@ function AlertDialog(props: {
     queryKey: [path, id],
     queryFn: ({ signal }) => get<AlertRow>(`${path}/${id}`, {}, signal),
   });
-  const [reason, reasonField] = useText('');
+  const [reason, reasonField] = useText('', `close ${id}`);
   const { run, busy, problem } = useAction();
   const isOpen = props.mayClose && data !== undefined && data.state !== 'closed';
   const mayClose = isOpen && data.close_refusal === null;

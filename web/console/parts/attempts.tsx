@@ -1,9 +1,21 @@
 import { type ReactNode, useState } from 'react';
+import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type { CallbackAttempt, CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { count, duration, reasonWords, sentence } from '../format.ts';
 import { Status, Time } from './basics.tsx';
 
 const shownMax = 3;
+
+/** Delivers a callback now. The message says whether the receiver accepted it. */
+export const resend = (row: { id: string; client_reference_id?: string | null }) => ({
+  path: `/api/callbacks/${row.id}/retry`,
+  what: 'Resend the callback',
+  said: ({ status, reason }: RetriedCallback) =>
+    status === 'delivered'
+      ? `Delivered${row.client_reference_id ? `: ${row.client_reference_id}` : ''}.`
+      : `Not delivered${reason ? `: ${reasonWords(reason)}` : ''}.`,
+  isFailed: ({ status }: RetriedCallback) => status !== 'delivered',
+});
 
 /** Every attempt to deliver a callback, with its request and its response. */
 export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: string }) {

@@ -1,8 +1,7 @@
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
-import { ProofRefused, readFile } from '../api.ts';
+import { NotReauthenticated, readFile } from '../api.ts';
 import { Icon } from '../icons.tsx';
-import { problemOf } from './actions.tsx';
 import { useFocusBack } from './dialog.tsx';
 import { saveFile } from './save-file.ts';
 
@@ -16,8 +15,9 @@ export function FileLink(props: { path: string; name: string; label: string }) {
     try {
       saveFile(name, await readFile(path, `Download ${name}`));
     } catch (error) {
-      if (!(error instanceof ProofRefused)) {
-        notifications.show({ title: label, message: problemOf(error), color: 'danger' });
+      if (!(error instanceof NotReauthenticated)) {
+        const { message } = error as Error;
+        notifications.show({ title: `Download ${name}`, message, color: 'danger' });
       }
     } finally {
       setBusy(false);
@@ -25,7 +25,7 @@ export function FileLink(props: { path: string; name: string; label: string }) {
   };
   return (
     <button type="button" className="link row-of" disabled={busy} onClick={() => void save()}>
-      <Icon name="download" /> {label}
+      <Icon name="download" /> {busy ? 'Downloading…' : label}
     </button>
   );
 }

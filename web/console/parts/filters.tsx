@@ -1,4 +1,4 @@
-import { TextInput } from '@mantine/core';
+import { TextInput, type TextInputProps } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { centsIn } from '#platform/shared/money.ts';
 import { home } from '../format.ts';
@@ -91,17 +91,44 @@ export function DayFilters() {
 function DayFilter({ name, label, zone }: { name: string; label: string; zone: string }) {
   const [filters, setFilters] = useFilters();
   return (
-    <TextInput
-      type="date"
+    <DayInput
       aria-label={label}
       title={`Days in the time of ${zone}`}
-      min="2000-01-01"
-      max="2199-12-31"
       leftSection={<span className="small quiet">{label}</span>}
       leftSectionWidth={48}
-      value={filters[name] ?? ''}
-      onChange={(event) => setFilters({ [name]: event.currentTarget.value })}
+      day={filters[name] ?? ''}
+      onDay={(day) => setFilters({ [name]: day })}
       w={184}
+    />
+  );
+}
+
+/**
+ * A day. A browser reports a year while it is being typed, `0002` before `2026`, so a day counts only
+ * once it is within the years that the server takes.
+ */
+export function DayInput({
+  day,
+  onDay,
+  ...rest
+}: Omit<TextInputProps, 'type' | 'value' | 'onChange'> & {
+  day: string;
+  onDay: (day: string) => void;
+}) {
+  const [typed, setTyped] = useState<string | null>(null);
+  return (
+    <TextInput
+      {...rest}
+      type="date"
+      min="2000-01-01"
+      max="2199-12-31"
+      value={typed ?? day}
+      onChange={(event) => {
+        const { value, validity } = event.currentTarget;
+        setTyped(validity.valid ? null : value);
+        if (validity.valid) onDay(value);
+      }}
+      onBlur={() => setTyped(null)}
     />
   );
 }
@@ -132,10 +159,15 @@ export function TextFilter(props: {
   const kept = filters[props.name] ?? '';
   const value = kept !== '' && props.show ? props.show(kept) : kept;
   const [typed, setTyped] = useState<string | null>(null);
+  const [isBad, setBad] = useState(false);
   const commit = () => {
-    if (typed !== null && typed !== value) {
-      setFilters({ [props.name]: props.read ? props.read(typed) : typed.trim() });
-    }
+    if (typed === null) return;
+    const wanted = props.read ? props.read(typed) : typed.trim();
+    // A text that cannot be read stays, so that the person can correct it.
+    const isUnread = wanted === '' && typed.trim() !== '';
+    setBad(isUnread);
+    if (isUnread) return;
+    if (typed !== value) setFilters({ [props.name]: wanted });
     setTyped(null);
   };
   return (
@@ -143,7 +175,11 @@ export function TextFilter(props: {
       aria-label={props.label}
       placeholder={props.placeholder}
       value={typed ?? value}
-      onChange={(event) => setTyped(event.currentTarget.value)}
+      error={isBad}
+      onChange={(event) => {
+        setBad(false);
+        setTyped(event.currentTarget.value);
+      }}
       onBlur={commit}
       onKeyDown={(event) => event.key === 'Enter' && commit()}
       w={props.width ?? 200}

@@ -12,7 +12,7 @@ import { Link, useLocation } from 'wouter';
 import { fetchList, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import type { IconName } from '../icons.tsx';
-import { useFilters } from '../url.ts';
+import { useAddress, useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
 import { FileLink } from './file-link.tsx';
 import { useSeesOneMerchant } from './merchants.tsx';
@@ -150,7 +150,8 @@ export function List<Row>(given: ListProps<Row>) {
 
   useRowKeys(shownRows, here, body, props);
 
-  const isFiltered = props.takes.some((name) => filters[name]);
+  const address = useAddress();
+  const isFiltered = props.takes.some((name) => address[name]);
   const clear = () => setFilters(Object.fromEntries(props.takes.map((name) => [name, ''])));
   const { picking } = props;
   const pickable = picking ? shownRows.filter(picking.can).map(props.keyOf) : [];
@@ -166,7 +167,14 @@ export function List<Row>(given: ListProps<Row>) {
     );
   }
   if (shownRows.length === 0) {
-    return <Empty of={props.empty} isFiltered={isFiltered} clear={clear} />;
+    return (
+      <Empty
+        of={props.empty}
+        isFiltered={isFiltered}
+        clear={clear}
+        {...(address.after && { goToFirst: () => setFilters({ after: '' }) })}
+      />
+    );
   }
   return (
     <section className="card" aria-label={props.label} aria-busy={isPlaceholderData}>
@@ -254,22 +262,41 @@ function useRowKeys<Row>(
   });
 }
 
-function Empty(props: { of: ListProps<never>['empty']; isFiltered: boolean; clear: () => void }) {
-  const { of: empty, isFiltered, clear } = props;
+function Empty(props: {
+  of: ListProps<never>['empty'];
+  isFiltered: boolean;
+  clear: () => void;
+  /** Set on a later page, whose rows have left the list since. */
+  goToFirst?: () => void;
+}) {
+  const { of: empty, isFiltered, clear, goToFirst } = props;
+  const { title, text, label } = goToFirst
+    ? {
+        title: 'This page has no rows any more',
+        text: 'They have left the list. The first page may have rows.',
+        label: 'First page',
+      }
+    : isFiltered
+      ? {
+          title: empty.filtered ?? 'Nothing matches',
+          text: 'No rows match these filters.',
+          label: 'Clear the filters',
+        }
+      : { ...empty, label: null };
   return (
     <div className="card">
       <State
         icon={empty.icon ?? 'empty'}
-        title={isFiltered ? (empty.filtered ?? 'Nothing matches') : empty.title}
+        title={title}
         actions={
-          isFiltered && (
-            <Button variant="default" onClick={clear}>
-              Clear the filters
+          label !== null && (
+            <Button variant="default" onClick={goToFirst ?? clear}>
+              {label}
             </Button>
           )
         }
       >
-        {isFiltered ? 'No rows match these filters.' : empty.text}
+        {text}
       </State>
     </div>
   );

@@ -14,5 +14,6 @@ export function saveFile(name: string, content: string | Blob): void {
   link.href = url;
   link.download = name;
   link.click();
-  URL.revokeObjectURL(url);
+  // Safari reads the address only after this turn.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

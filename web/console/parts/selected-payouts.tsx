@@ -2,23 +2,15 @@ import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { PayoutRow } from '#operating/operations/payout.schema.ts';
-import { money, plural } from '../format.ts';
+import { plural } from '../format.ts';
 import { ActionDialog } from './actions.tsx';
 import { Notice } from './basics.tsx';
-import { SelectedBar, useBulkAction } from './selected.tsx';
+import { SelectedBar, sumOf, useBulkAction } from './selected.tsx';
 import { useText } from './text.ts';
 
 type Props = { rows: PayoutRow[]; clear: () => void; keep: (ids: string[]) => void };
 
 const idsOf = (rows: PayoutRow[]) => rows.map(({ id }) => id);
-
-/** The sum of the payouts, if all have the same currency; otherwise empty. */
-function sumOf(rows: PayoutRow[]): string {
-  const [first] = rows;
-  if (!first || rows.some(({ currency }) => currency !== first.currency)) return '';
-  const sum = rows.reduce((all, { amount }) => all + amount, 0);
-  return `, ${money(sum, first.currency, first.locale)}`;
-}
 
 /** Payouts that a person should look at before approving them. */
 const withoutAccount = (rows: PayoutRow[]) => rows.filter(({ account }) => account === null);

@@ -1,8 +1,17 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
+import { money } from '../format.ts';
 import { useAction } from './actions.tsx';
 import { followBulkAction } from './bulk-actions.tsx';
+
+/** The sum of the rows, if all have the same currency; otherwise empty. */
+export function sumOf(rows: { amount: number; currency: string; locale: string }[]): string {
+  const [first] = rows;
+  if (!first || rows.some(({ currency }) => currency !== first.currency)) return '';
+  const sum = rows.reduce((all, { amount }) => all + amount, 0);
+  return `, ${money(sum, first.currency, first.locale)}`;
+}
 
 /** Begins one action on many rows, and shows its progress. */
 export function useBulkAction(clear: () => void) {

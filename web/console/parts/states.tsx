@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Component, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ApiError } from '../api.ts';
+import { ApiError, needsReauthentication } from '../api.ts';
 import { Icon, type IconName } from '../icons.tsx';
 
 export function State(props: {
@@ -31,6 +31,13 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
       Try again
     </Button>
   );
+  if (needsReauthentication(error)) {
+    return (
+      <State icon="key" title="This needs your passkey" actions={again}>
+        You have read very many pages in an hour. Confirm that it is you to read more.
+      </State>
+    );
+  }
   if (error instanceof ApiError && error.status === 403) {
     return (
       <State
@@ -73,6 +80,32 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
       {error instanceof Error ? error.message : 'The service did not say why.'}
     </State>
   );
+}
+
+/**
+ * Stands in for a page that the browser cannot load or draw. An open tab asks for files of the version
+ * that it was loaded from, and a later version of the service does not have them.
+ */
+export class PageBoundary extends Component<{ children: ReactNode }, { isBroken: boolean }> {
+  override state = { isBroken: false };
+  static getDerivedStateFromError() {
+    return { isBroken: true };
+  }
+  override render() {
+    if (!this.state.isBroken) return this.props.children;
+    return (
+      <div className="card">
+        <State
+          icon="warning"
+          title="This page could not be loaded"
+          page
+          actions={<Button onClick={() => window.location.reload()}>Reload the console</Button>}
+        >
+          The console may have been updated, or the connection was lost. Nothing was changed.
+        </State>
+      </div>
+    );
+  }
 }
 
 /** Grey lines where a card's text will be. */

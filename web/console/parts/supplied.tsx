@@ -7,6 +7,7 @@ import { useCan } from '../session.tsx';
 import { SingleActionDialog, useAction } from './actions.tsx';
 import { Card, Facts, Notice, Time } from './basics.tsx';
 import { FileLink } from './file-link.tsx';
+import { useText } from './text.ts';
 import { base64Of, shrinkImage } from './upload.ts';
 
 type Name = DisputeDetails['wanted'][number];
@@ -129,10 +130,12 @@ function Upload(props: {
   const input = useRef<HTMLInputElement>(null);
   const { run, busy, problem, clear } = useAction();
   const [unread, setUnread] = useState<string | null>(null);
+  const [isReading, setReading] = useState(false);
   const path = `/api/disputes/${dispute.id}`;
   const add = async (chosen: File) => {
     clear();
     setUnread(null);
+    setReading(true);
     try {
       const fitted = await fit(chosen);
       const body = { kind, name: nameOf(chosen, fitted), content: await base64Of(fitted) };
@@ -140,6 +143,8 @@ function Upload(props: {
       await run({ path: `${path}/add-file`, body, what, said: () => `${name}: added.` });
     } catch (error) {
       setUnread((error as Error).message);
+    } finally {
+      setReading(false);
     }
   };
   const remove = () =>
@@ -180,7 +185,7 @@ function Upload(props: {
             size="xs"
             variant="default"
             aria-label={`${file ? 'Replace' : 'Add'}: ${name}`}
-            loading={busy}
+            loading={busy || isReading}
             onClick={() => input.current?.click()}
           >
             {file ? 'Replace…' : 'Add…'}
@@ -203,18 +208,29 @@ function Upload(props: {
   );
 }
 
-/** A phone's photo is larger than a bank needs. */
+/** A phone's photo is larger than a bank needs. Nothing is sent that the server would refuse. */
 async function fit(file: File): Promise<Blob> {
-  if (file.size <= evidenceFileBytesMax || !file.type.startsWith('image/')) return file;
-  return await shrinkImage(file, { width: 2_000, height: 2_800 }, 'image/jpeg');
+  if (file.size <= evidenceFileBytesMax) return file;
+  const fitted = file.type.startsWith('image/')
+    ? await shrinkImage(file, { width: 2_000, height: 2_800 }, 'image/jpeg')
+    : file;
+  if (fitted.size <= evidenceFileBytesMax) return fitted;
+  throw new Error(
+    `The file has ${kilobytes(fitted.size)}, and at most ${kilobytes(evidenceFileBytesMax)} can be added. Make it smaller.`,
+  );
 }
 
 const nameOf = (file: File, fitted: Blob) =>
   (fitted === file ? file.name : file.name.replace(/(\.\w+)?$/, '.jpg')).slice(-100);
 
-function Supply({ of: dispute, close }: { of: DisputeDetails; close: () => void }) {
+function Supply({ of, close }: { of: DisputeDetails; close: () => void }) {
+  // The dispute as it was when the dialog opened; the page keeps reading it again. Newer facts of
+  // another person must not be overwritten unseen.
+  const [dispute] = useState(of);
   const [facts, setFacts] = useState<Partial<Record<Name, string>>>(dispute.supplied ?? {});
-  const given = Object.entries(facts).filter(([, text]) => text.trim() !== '');
+  const before = dispute.supplied?.statement ?? '';
+  const [statement, statementField] = useText(before, before === '' ? 'statement' : undefined);
+  const given = Object.entries({ ...facts, statement }).filter(([, text]) => text.trim() !== '');
   const body = {
     ...Object.fromEntries(given.map(([name, text]) => [name, text.trim()])),
     seen_at: dispute.supplied_at,
@@ -247,7 +263,8 @@ function Supply({ of: dispute, close }: { of: DisputeDetails; close: () => void 
         </div>
       )}
       <Textarea
-        {...field('statement')}
+        label={names.statement}
+        {...statementField}
         description={about}
         autosize
         minRows={4}

@@ -1,9 +1,45 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 
-/** A text that a person types: the text, the props of its input, and a function that sets it. */
-export function useText(initial: string | (() => string)) {
-  const [text, setText] = useState(initial);
+// When a session ends, the sign-in page takes the place of the console and nothing that was read
+// stays. What the person has typed is theirs: this tab keeps it, in memory, until they are back.
+
+const kept = new Map<string, string>();
+let isEnding = false;
+
+/** The session has ended. What is typed now is kept. */
+export function keepTexts(): void {
+  isEnding = true;
+}
+
+/** The person is signed in again. Fields begin with what was kept. */
+export function returnTexts(): void {
+  isEnding = false;
+}
+
+/**
+ * A text that a person types: the text, the props of its input, and a function that sets it. With
+ * `name`, which is unique on its page, the text survives the end of the session.
+ */
+export function useText(initial: string | (() => string), name?: string) {
+  const key = name && `${window.location.pathname} ${name}`;
+  const [text, setText] = useState(() => {
+    const begun = key && kept.get(key);
+    return begun || (typeof initial === 'string' ? initial : initial());
+  });
+  useKept(key, text);
   const onChange = (event: { currentTarget: { value: string } }) =>
     setText(event.currentTarget.value);
   return [text, { value: text, onChange }, setText] as const;
+}
+
+function useKept(key: string | undefined, text: string): void {
+  const last = useRef(text);
+  last.current = text;
+  useEffect(() => {
+    if (key === undefined) return;
+    return () => {
+      if (isEnding) kept.set(key, last.current);
+      else kept.delete(key);
+    };
+  }, [key]);
 }

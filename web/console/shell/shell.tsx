@@ -1,7 +1,8 @@
 import { Menu, useMantineColorScheme } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { sendChange } from '../api.ts';
+import { ApiError, sendChange } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { Icon, Logo } from '../icons.tsx';
 import { Person } from '../parts/basics.tsx';
@@ -31,6 +32,10 @@ export const usePagesFor = (text: string) =>
     text,
   );
 
+// The path to which the browser's back button led. This listener runs before those that draw the page.
+let wentBackTo: string | null = null;
+window.addEventListener('popstate', () => (wentBackTo = window.location.pathname), true);
+
 export function Shell({ children }: { children: ReactNode }) {
   const [location] = useLocation();
   const [menuShown, setMenuShown] = useState(false);
@@ -40,14 +45,21 @@ export function Shell({ children }: { children: ReactNode }) {
   const { is_for_merchants } = useSession();
   const allowed = useAllowed();
 
-  // A new page starts at its top, for people and for screen readers.
+  // A new page starts at its top, for people and for screen readers. The way back leads to the place
+  // in the list, and to the row that was open.
   const before = useRef(location);
   useEffect(() => {
     if (before.current === location) return;
+    const left = before.current;
+    const isBack = wentBackTo === location;
     before.current = location;
+    wentBackTo = null;
     setMenuShown(false);
-    window.scrollTo(0, 0);
-    main.current?.focus({ preventScroll: true });
+    if (!isBack) window.scrollTo(0, 0);
+    const row = isBack
+      ? document.querySelector<HTMLElement>(`a.open[href=${JSON.stringify(left)}]`)
+      : null;
+    (row ?? main.current)?.focus({ preventScroll: true });
   }, [location]);
 
   useKeys(allowed, {
@@ -209,14 +221,26 @@ function Keys({ keys, does }: { keys: string[]; does: string }) {
   );
 }
 
+/** Changes the session. A full load then discards everything that was read in it. */
+async function changeSession(failure: string, ...change: Parameters<typeof sendChange>) {
+  try {
+    await sendChange(...change);
+  } catch (error) {
+    // A session that has ended cannot be left or changed. The sign-in page is next.
+    if (!(error instanceof ApiError && error.status === 401)) {
+      const { message } = error as Error;
+      notifications.show({ title: failure, message, color: 'danger' });
+      return;
+    }
+  }
+  window.location.assign('/');
+}
+
 /** The accesses that different merchants gave the person, who works with one at a time. */
 function AccessChoice() {
   const { accesses } = useSession();
-  const choose = async (id: string) => {
-    await sendChange('POST', '/api/session/access', { id }).catch(() => {});
-    // A full load discards everything that was read with the other access.
-    window.location.assign('/');
-  };
+  const choose = (id: string) =>
+    changeSession('Your access did not change', 'POST', '/api/session/access', { id });
   return accesses.map(({ id, merchants, merchant_count, current }) => (
     <Menu.Item
       key={id}
@@ -233,11 +257,7 @@ function AccessChoice() {
 function Who({ showKeys }: { showKeys: () => void }) {
   const { person, scope } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const leave = async () => {
-    await sendChange('DELETE', '/api/session').catch(() => {});
-    // A full load discards everything that was read in this session.
-    window.location.assign('/');
-  };
+  const leave = () => changeSession('You are still signed in', 'DELETE', '/api/session');
   return (
     <div className="who">
       <Menu position="top-start" width={220}>

@@ -1,15 +1,15 @@
 import { Button } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
-import { offerProof } from '../api.ts';
-import { proveInSandbox, provePresence } from '../passkeys.ts';
+import { offerReauthentication } from '../api.ts';
+import { reauthenticate, reauthenticateInSandbox } from '../passkeys.ts';
 import { useSession } from '../session.tsx';
 import { Notice } from './basics.tsx';
 import { Dialog } from './dialog.tsx';
 
-type Asked = { what: string; answer: (isProved: boolean) => void };
+type Asked = { what: string; answer: (isDone: boolean) => void };
 
 /** Asks for the passkey before an action that moves money, shows credentials or changes people. */
-export function ProofDialog() {
+export function ReauthenticationDialog() {
   const { session } = useSession();
   const isSandbox = session.method === 'sandbox_link';
   const [asked, setAsked] = useState<Asked | null>(null);
@@ -19,25 +19,28 @@ export function ProofDialog() {
   current.current = asked;
 
   useEffect(() => {
-    offerProof(
+    offerReauthentication(
       (what) =>
         new Promise((answer) => {
           setProblem(null);
           setAsked({ what, answer });
         }),
     );
-    return () => offerProof(null);
+    return () => {
+      offerReauthentication(null);
+      current.current?.answer(false);
+    };
   }, []);
 
-  const end = (isProved: boolean) => {
-    current.current?.answer(isProved);
+  const end = (isDone: boolean) => {
+    current.current?.answer(isDone);
     setAsked(null);
   };
-  const prove = async () => {
+  const confirm = async () => {
     setBusy(true);
     setProblem(null);
     try {
-      await (isSandbox ? proveInSandbox() : provePresence());
+      await (isSandbox ? reauthenticateInSandbox() : reauthenticate());
       end(true);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : 'The passkey did not answer.');
@@ -65,7 +68,7 @@ export function ProofDialog() {
           <Button variant="default" onClick={() => end(false)}>
             Close
           </Button>
-          <Button data-autofocus loading={busy} onClick={() => void prove()}>
+          <Button data-autofocus loading={busy} onClick={() => void confirm()}>
             {isSandbox ? 'It is me' : 'Use the passkey'}
           </Button>
         </div>
