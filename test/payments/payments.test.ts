@@ -244,15 +244,19 @@ test('an approval for a card that the shopper abandoned is not the outcome, even
   assert.deepEqual(await shopper.live(), [50_000]);
 });
 
-test('a checkout takes twenty attempts and no more', async () => {
+test('a checkout takes twenty attempts and no more, and can still be cancelled', async () => {
   const shopper = await paying.shopper();
   for (let attempts = 0; attempts < 20; attempts += 1) {
     assert.equal((await shopper.state()).status, 'open');
     await shopper.pay(1, { card: numberOf('declined') });
   }
-  assert.equal((await shopper.pay(1)).status, 'expired');
+  const { status, may_cancel } = await shopper.pay(1);
+  assert.deepEqual([status, may_cancel], ['expired', true]);
   assert.equal((await shopper.attempts()).length, 20);
   assert.deepEqual(await shopper.live(), []);
+  const cancelled = await shopper.cancel(1);
+  assert.deepEqual([cancelled.status, cancelled.may_cancel], ['cancelled', false]);
+  assert.ok(await shopper.callback());
 });
 
 test('the same card can be used again while its challenge is open', async () => {
@@ -438,6 +442,7 @@ describe('a payment begins within half an hour and ends within 15 minutes more',
     paying.clock.set(expires_at);
     const page = await shopper.state();
     assert.deepEqual([page.status, page.return_url], ['expired', 'https://shop.example/cart']);
+    assert.equal(page.may_cancel, false);
     assert.equal((await shopper.send('POST', 'pay', body)).body.status, 'expired');
     assert.equal((await shopper.cancel(1)).status, 'expired');
     assert.deepEqual(await shopper.attempts(), []);

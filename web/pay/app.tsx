@@ -112,7 +112,7 @@ export function App({
           ) : scene === 'begun' ? (
             <EnterCard view={view} page={page} payment={payment} />
           ) : (
-            <Outcome view={view} page={page} path={path} />
+            <Outcome view={view} page={page} payment={payment} path={path} />
           )}
           <p class="unseen" role="status">
             {buttonWords(view, i18n)}

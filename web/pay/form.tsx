@@ -283,23 +283,26 @@ export function CancelButton({
   page,
   payment,
   term,
+  isAlone = false,
 }: {
   view: View;
   page: PayPage;
   payment: Payment | null;
   term: number;
+  /** Whether the page has no other button. */
+  isAlone?: boolean;
 }) {
+  const i18n = useI18n();
   const mayCancel = payment !== null && view.activity === 'idle';
+  const busy = isAlone ? buttonWords(view, i18n) : null;
   return (
     <button
       type="button"
-      class="button quiet"
+      class={isAlone ? 'button plain' : 'button quiet'}
       aria-disabled={!mayCancel}
       onClick={() => mayCancel && payment.cancel({ number_of_payments: term })}
     >
-      <span>
-        <Text of="cancel" merchant={<bdi>{page.merchant_name}</bdi>} />
-      </span>
+      <span>{busy ?? <Text of="cancel" merchant={<bdi>{page.merchant_name}</bdi>} />}</span>
     </button>
   );
 }

@@ -97,7 +97,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
 type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
 /** The final states. Each says first what happened to the money. */
-export function Outcome({ view, page, path }: { view: View; page: PayPage; path: string }) {
+export function Outcome({ view, page, payment, path }: SceneProps & { path: string }) {
   const i18n = useI18n();
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const taken = takenSentence(findPlan(page, page.number_of_payments), i18n);
@@ -142,7 +142,12 @@ export function Outcome({ view, page, path }: { view: View; page: PayPage; path:
           <p>
             <Text of="expired_next" merchant={merchant} />
           </p>
-          <ReturnLink page={page} />
+          {page.may_cancel && payment !== null ? (
+            // The merchant learns that the shopper gave up, and releases the order.
+            <CancelButton {...{ view, page, payment }} term={page.number_of_payments} isAlone />
+          ) : (
+            <ReturnLink page={page} />
+          )}
         </Card>
       );
     default:

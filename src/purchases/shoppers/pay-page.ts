@@ -88,6 +88,8 @@ export type PayPage = {
    * shows it as a link.
    */
   return_url: string | null;
+  /** Whether the shopper may still cancel an expired page: it had too many attempts. */
+  may_cancel: boolean;
   expires_at: string;
   /** Null while the settings lack the checkout's gateway. No payment can begin then. */
   card_entry: CardEntry | null;

@@ -64,8 +64,7 @@ export function presentPage(
     amount: checkout.amount,
     currency: checkout.currency,
     language,
-    locale: merchant.territory.locale,
-    time_zone: merchant.territory.time_zone,
+    ...{ locale: merchant.territory.locale, time_zone: merchant.territory.time_zone },
     client_reference_id: checkout.client_reference_id,
     line_items: checkout.line_items,
     plans: checkout.terms.map((number_of_payments) => ({
@@ -88,6 +87,7 @@ export function presentPage(
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     card_session: status === 'begun' ? sessionOf(deps.sealing, inFlight) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
+    may_cancel: status === 'expired' && isOpen(checkout, now),
     expires_at: checkout.expires_at,
     card_entry,
     gateway: checkout.gateway,

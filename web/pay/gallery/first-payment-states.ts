@@ -106,6 +106,12 @@ export function endedStates({ open, live, cancelled }: Pages, shopUrl: string): 
   return {
     'already-cancelled': { page: cancelled },
     expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
+    'used-up': {
+      page: { ...live, status: 'expired', return_url: shopUrl, may_cancel: true },
+      step: 'cancel',
+      cancel: cancelled,
+      sees: 'Payment cancelled',
+    },
     'expired-test-mode': { page: { ...open, status: 'expired', return_url: shopUrl } },
     'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
     'unknown-link': { page: null },

@@ -82,6 +82,7 @@ function openPage(card_entry: CardEntry): PayPage {
     challenge_url: null,
     card_session: null,
     return_url: null,
+    may_cancel: false,
     merchant: {
       contact: 'hello@karoo.example',
       address: '12 Long Street\nCape Town\n8001',
