@@ -7,7 +7,9 @@ import { after, before, test } from 'node:test';
 import { openLog } from '#hosting/running/log.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { answerShopper } from '#purchases/conversations/answer-shopper.ts';
+import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
 import { stageEvidence } from '#purchases/disputes/answer-dispute.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
@@ -19,7 +21,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';
-import { findNodes } from '../support/database-server.ts';
+import { countLockWaits, findNodes } from '../support/database-server.ts';
 import { pdfFile } from '../support/files.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
 import { askRefund, assertBalanced, cards, openDispute, refundNow } from '../support/money.ts';
@@ -28,6 +30,7 @@ import { actingOn } from '../support/plan-attempts.ts';
 import { checkoutBody, send } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 import { findTraces } from '../support/traces.ts';
+import { until } from '../support/until.ts';
 
 const person = {
   email: 'Nomvula.Dlamini@example.co.za',
@@ -207,6 +210,9 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   await addFile(service.deps, 'nomsa', dispute, { ...slip, content });
   const mails = await query("select facts from person_mails where kind = 'dispute_opened'");
   assert.match(JSON.stringify(mails), /Nomvula/);
+  while ((await sendPersonMails(service.deps)) > 0);
+  const told = await query("select text from mailbox where subject like '%is disputed'");
+  assert.match(JSON.stringify(told), /Nomvula/);
   const [{ supplied_at }] = await legacy.rows('disputes');
   const supplied = { statement: `${person.first_name} signed for it.` };
   await supplyEvidence(service.deps, 'nomsa', dispute, supplied, supplied_at);
@@ -395,6 +401,45 @@ test('a malformed address is refused, and an unknown one is no error', async () 
   await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');
   const { code, stdout } = await tranche.run('shoppers', 'erase', 'unknown@example.com');
   assert.deepEqual([code, stdout], [0, 'No data is stored for this address.\n']);
+});
+
+test('a question and an answer that are written while the shopper is erased do not stay', async () => {
+  const { deps } = paying.service;
+  const shopper = await paying.shopper({ customer: { email: 'ayanda@example.com' } });
+  await shopper.pay(1);
+  const merchant = await merchantOf(shopper);
+  const ask = (text: string) =>
+    askMerchant(deps, merchant, { merchant_id: merchant.id, id: shopper.id }, text);
+  await ask('Where is my order?');
+  const answer = { request_id: randomUUID(), seen_at: await seenAt(shopper), solves: true };
+  const client = await deps.database.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('select from checkouts where id = $1 for no key update', [shopper.id]);
+    const written = Promise.allSettled([
+      ask('I am Ayanda.'),
+      answerShopper(
+        deps,
+        'nomsa',
+        merchant,
+        { checkout_id: shopper.id },
+        { ...answer, text: 'Dear Ayanda' },
+      ),
+    ]);
+    const both = async () => (await countLockWaits(deps.database.pool)) === 2;
+    await until('both to wait for the erasure', both);
+    await client.query('delete from conversation_entries where checkout_id = $1', [shopper.id]);
+    await client.query('delete from conversations where checkout_id = $1', [shopper.id]);
+    await client.query('update checkouts set erased_at = now() where id = $1', [shopper.id]);
+    await client.query('commit');
+    assert.deepEqual(
+      (await written).map((one) => one.status === 'rejected' && one.reason.message),
+      ['This payment link is not known.', 'The shopper was erased and cannot be answered.'],
+    );
+  } finally {
+    client.release(true);
+  }
+  assert.deepEqual(await shopper.rows('conversation_entries'), []);
 });
 
 test('messages of finished orders move to an archive, are read as before, and erasing reaches them', async () => {

@@ -1,6 +1,6 @@
 import type { Merchant } from '#merchants/merchant.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import {
@@ -42,8 +42,9 @@ export async function answerShopper(
     throw new OperatorError('This service sends no e-mail, so the shopper cannot be answered.');
   }
   await operate(deps, operator, 'conversations answer', async (db) => {
+    // Erasing a shopper holds this lock while it deletes the texts.
+    const checkout = await lockCheckout(db, merchant.id, checkout_id);
     const conversation = await lockConversation(db, key);
-    const checkout = await findCheckout(db, merchant.id, checkout_id);
     if (!conversation || !checkout || checkout.erased_at !== null) {
       throw new OperatorError('The shopper was erased and cannot be answered.');
     }

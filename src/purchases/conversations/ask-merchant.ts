@@ -1,8 +1,10 @@
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { notFound } from '#platform/http/errors.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import {
   insertConversation,
@@ -27,6 +29,9 @@ export async function askMerchant(
   const key = { merchant_id: checkout.merchant_id, checkout_id: checkout.id };
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }) => {
+    // Erasing a shopper holds this lock while it deletes the texts.
+    const locked = await lockCheckout(db, key.merchant_id, key.checkout_id);
+    if (locked?.erased_at !== null) throw notFound('This payment link is not known.');
     const at = timestamp(merchant.now());
     const opened = { status: 'open', moved_at: at } as const;
     await insertConversation(db, { ...key, ...opened });

@@ -302,7 +302,10 @@ export async function deleteErasedRequests(db: Handle, email: string): Promise<v
   await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
 }
 
-/** Mails to the merchant's people name the order, and its reference may name the shopper. */
+/**
+ * Mails to the merchant's people name the order, and its reference may name the shopper. A sandbox
+ * keeps them in its mailbox.
+ */
 export async function deleteErasedPersonMails(
   db: Handle,
   { merchant_id, id, payment_link_id }: Checkout,
@@ -313,7 +316,10 @@ export async function deleteErasedPersonMails(
     ...dispute_ids.flatMap(disputeEvents).map((event) => `dispute_opened ${merchant_id} ${event}`),
   ];
   if (events.length === 0) return;
-  await sql`delete from person_mails where event = any(${events}::text[])`.execute(db);
+  const { rows } = await sql<{ id: string }>`
+    delete from person_mails where event = any(${events}::text[]) returning id`.execute(db);
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) await sql`delete from mailbox where id = any(${ids}::uuid[])`.execute(db);
 }
 
 /** Deletes people's notes on the checkout and its refunds, and the conversation with the shopper. */
