@@ -184,16 +184,21 @@ describe('the v1 callback', () => {
     assert.ok(rows[0].sealed_verify.length > 40);
   });
 
-  test('fails while its master key is missing, and is delivered once it is back', async () => {
+  test('fails while its master key is missing, which counts against no receiver, and is delivered once it is back', async () => {
     const { shopper, received, id } = await begin({ reply: () => ({ status: 500 }) });
     await shopper.pay(1);
     const { id: callback_id } = await readCallback(paying.service, id);
     const { deps } = paying.service;
+    const failures = async () =>
+      (await deps.database.pool.query('select host, failures from destinations order by host'))
+        .rows;
+    const before = await failures();
     const sealing = createSealing([Buffer.alloc(32, 9)], deps.random);
     await retriggerCallback({ ...deps, sealing }, 'nomsa', callback_id);
     assert.equal(received().length, 1);
     const { tried } = await readCallback(paying.service, id);
     assert.equal(tried.at(-1)?.reason, 'no_transaction_verify');
+    assert.deepEqual(await failures(), before);
     const both = createSealing([Buffer.alloc(32, 9), Buffer.alloc(32, 7)], deps.random);
     await retriggerCallback({ ...deps, sealing: both }, 'nomsa', callback_id);
     assert.deepEqual(received()[1]?.raw, received()[0]?.raw);

@@ -9,7 +9,7 @@ const tlsCodes =
 /** The attempt began too late for its lease, so nothing was sent (decision 0033). */
 export const notSent = 'not_sent';
 
-const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);
+const ourFailures = new Set(['no_signing_key', 'no_transaction_verify', 'interrupted', notSent]);
 
 /** Whether a failure is ours and says nothing about the receiver. */
 export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
