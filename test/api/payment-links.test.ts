@@ -408,13 +408,14 @@ describe('opening', () => {
       {},
       { amount: '1', email: 'a@b.example' },
       { amount: '500', email: '<b>' },
+      { amount: '1 50', email: 'a@b.example' },
     ]) {
       const { statusCode, body } = await proceed(till, form as Record<string, string>);
       assert.equal(statusCode, 422);
       assert.doesNotMatch(body, /<b>/);
     }
     assert.equal(await countCheckouts(till.id), 0);
-    for (const amount of ['500', 'R 1 234,50']) {
+    for (const amount of ['500', 'R 1 234,50', '150,5']) {
       assert.equal((await proceed(till, { amount, email: 'a@b.example' })).statusCode, 303);
       await (await shopperOf(till)).pay(1);
     }
@@ -428,6 +429,7 @@ describe('opening', () => {
     assert.deepEqual(rows, [
       { client_reference_id: 'till-1-1', amount: 50_000, status, customer },
       { client_reference_id: 'till-1-2', amount: 123_450, status, customer },
+      { client_reference_id: 'till-1-3', amount: 15_050, status, customer },
     ]);
     assert.equal((await read(till.id)).status, 'active');
   });

@@ -26,10 +26,13 @@ export function decimal(cents: number): string {
   return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** `1500`, `R 1 500,00`, `1,500.00` in cents, or null if the text is not an amount. */
+/**
+ * `1500`, `R 1 500,00`, `1,500.5` in cents, or null if the text is not an amount. Only groups of three
+ * digits are thousands: `150,5` must not become ten times as much.
+ */
 export function centsIn(text: string): number | null {
-  const match = /^[A-Za-z]{0,3}\s*(\d[\d\s.,']*?)([.,](\d{2}))?$/.exec(text);
+  const match = /^[A-Za-z]{0,3}\s*(\d+|\d{1,3}(?:[\s.,']\d{3})+)(?:[.,](\d{1,2}))?$/.exec(text);
   if (!match) return null;
   const whole = (match[1] ?? '').replaceAll(/\D/g, '');
-  return whole.length > 10 ? null : Number(whole) * 100 + Number(match[3] ?? 0);
+  return whole.length > 10 ? null : Number(`${whole}${(match[2] ?? '').padEnd(2, '0')}`);
 }
