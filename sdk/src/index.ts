@@ -9,6 +9,8 @@ export type {
   ErrorObject,
   LineItem,
   Merchant,
+  PaymentLink,
+  PaymentLinkCreateRequest,
   Payout,
   PayoutEvent,
   PayoutLine,

@@ -60,6 +60,7 @@ console.log(JSON.stringify({
 
 const typed = `
 import { type Callback, callbackHandlers, Tranche, verifyCallback } from '@tranche/merchant';
+import type { PaymentLink, PaymentLinkCreateRequest } from '@tranche/merchant';
 import { createServer } from 'node:http';
 
 const tranche = new Tranche({ baseUrl: '', clientSecret: '', signingKey: '' });
@@ -74,6 +75,9 @@ for await (const refund of tranche.refunds.list()) {
   const status: 'requested' | 'pending' | 'complete' | 'failed' = refund.attributes.status;
   console.log(status);
 }
+const wanted: PaymentLinkCreateRequest = { currency: 'ZAR', client_reference_id: 'a', amount: 1 };
+const link: PaymentLink = await tranche.paymentLinks.create(wanted);
+console.log(link.attributes.url);
 const callback: Callback = await verifyCallback(new Uint8Array(), null, ['a', 'b']);
 const handlers = callbackHandlers({
   signingKey: 'a',
