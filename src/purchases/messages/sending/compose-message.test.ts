@@ -96,3 +96,12 @@ test('the plan in a letter names what is paid, next, late and cancelled', () => 
     ['paid', 'late', 'next', 'cancelled'],
   );
 });
+
+test('a subject that is too long is cut between two characters', () => {
+  for (const name of ['\u{1f97e}'.repeat(250), `K${'\u{1f97e}'.repeat(250)}`]) {
+    const merchant = { ...subject.merchant, name };
+    const letter = composeMessage({ kind: 'receipt', facts }, { ...subject, merchant });
+    const cut = renderSubject(letter);
+    assert.ok(cut.isWellFormed() && [...cut].length === 200);
+  }
+});

@@ -31,7 +31,8 @@ function plain(text: string): string {
 
 /** A header must be one line, whatever a merchant calls itself. */
 export function renderSubject({ subject }: Letter): string {
-  return oneLine(subject).slice(0, 200);
+  // The cut must not leave half of a character.
+  return [...oneLine(subject)].slice(0, 200).join('');
 }
 
 const html = (text: string) => escapeHtml(printable(text));
