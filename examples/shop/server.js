@@ -76,7 +76,6 @@ async function createCheckout(order) {
 
 const callbacks = callbackHandlers({
   signingKey: signingKeys,
-  // Tranche dates every callback. Without this, an attacker could remove the date and replay one.
   onCallback({ client_reference_id, status, amount, currency, number_of_payments }) {
     const order = store.find(client_reference_id);
     // An unknown order is acknowledged, because a retry would not help.
