@@ -27,6 +27,7 @@ import {
   liftLimits,
   send,
 } from '../support/service.ts';
+import { findTraces } from '../support/traces.ts';
 
 let paying: Paying;
 before(async () => {
@@ -636,15 +637,20 @@ describe('mailing', () => {
     await offer(105);
   });
 
-  test('an erased shopper’s mails are deleted, and one that waits is not sent', async () => {
+  test('an erased shopper’s mails are deleted, one that waits is not sent, and no link names them', async () => {
     const { deps } = paying.service;
     const email = 'fourth@mail.example';
     const sent = await create({ mail: true, customer: { email } });
     await sendDueMessages(deps);
-    const waiting = await create({ mail: true, customer: { email } });
+    const waiting = await create({
+      ...{ mail: true, customer: { email }, client_reference_id: `77 ${email}` },
+      success_url: `https://shop.example/paid?for=${email}`,
+    });
     await eraseShopper(deps, 'nomsa', email);
     await sendDueMessages(deps);
-    assert.deepEqual(await mailbox(email), []);
+    assert.deepEqual(await findTraces(deps.database, [email]), []);
+    const statuses = [(await read(sent.id)).status, (await read(waiting.id)).status];
+    assert.deepEqual(statuses, ['active', 'cancelled']);
     assert.deepEqual([await mailsOf(sent.id), await mailsOf(waiting.id)], [['sent'], ['skipped']]);
   });
 

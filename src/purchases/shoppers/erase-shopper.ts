@@ -28,6 +28,7 @@ import {
   updateErasedMessages,
   updateErasedSearches,
   updateErasedTexts,
+  updateErasedUnopenedLink,
   updateKeptAnswer,
   updateRefundReason,
 } from './erasure.sql.ts';
@@ -89,7 +90,7 @@ async function findShopper(db: Handle, email: string) {
   const links = await selectShopperLinks(email).execute(db);
   const requests = await selectShopperRequests(email).execute(db);
   const counts = { payment_links: links.rows.length, refused_requests: requests.rows.length };
-  return { found, counts };
+  return { found, links: links.rows.map(({ row }) => row), counts };
 }
 
 /**
@@ -103,7 +104,7 @@ export async function eraseShopper(
   address: string,
 ): Promise<Erasure> {
   const email = readEmail(address);
-  const { found, counts } = await reading(deps, (db) => findShopper(db, email));
+  const { found, links, counts } = await reading(deps, (db) => findShopper(db, email));
   if (found.length + counts.payment_links + counts.refused_requests === 0) {
     return { erased: [], refused: [], ...counts, kept: [] };
   }
@@ -122,11 +123,37 @@ export async function eraseShopper(
     const finished = locked.filter(({ id }) => erased.includes(id));
     const kept = await eraseFinished(deps, db, finished, now, locked);
     await updateErasedLinkCustomers(db, email, now);
+    for (const link of links) await eraseUnopened(db, link, now);
     await deleteErasedRequests(db, email);
     const result = { erased, refused, ...counts, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
   });
+}
+
+/**
+ * A link that no shopper opened stays without its customer. If its reference or an address names
+ * the person, it is cancelled: the shop could not tell what else it was paid for.
+ */
+async function eraseUnopened(
+  db: Handle,
+  link: Awaited<ReturnType<typeof findShopper>>['links'][number],
+  now: ReturnType<typeof timestamp>,
+): Promise<void> {
+  const { id, integration_id, client_reference_id, customer } = link;
+  const identifiers = identifiersOf(customer ? [customer] : []);
+  await eraseAnswers(db, [integration_id], [id], identifiers);
+  const isNamed = (text: string | null) => text !== null && namesPerson(text, identifiers);
+  const { notify_url, success_url, cancel_url } = link;
+  if (![client_reference_id, notify_url, success_url, cancel_url].some(isNamed)) return;
+  const bare = (url: string | null) => url && bareUrl(url, identifiers);
+  const to = {
+    client_reference_id: isNamed(client_reference_id) ? `erased-${id}` : client_reference_id,
+    notify_url: bare(notify_url),
+    success_url: bare(success_url),
+    cancel_url: bare(cancel_url),
+  };
+  await updateErasedUnopenedLink(db, link, to, now);
 }
 
 /**

@@ -181,6 +181,24 @@ async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestam
     delete from mailbox where ${isOfMerchant} and id = any(${ids}::uuid[])`.execute(db);
 }
 
+/** A link that no shopper opened has no checkout, and its reference and addresses are its own. */
+export async function updateErasedUnopenedLink(
+  db: Handle,
+  link: LinkKey,
+  to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url'> & {
+    cancel_url: string | null;
+  },
+  now: Timestamp,
+): Promise<void> {
+  await sql`
+    update payment_links
+    set client_reference_id = ${to.client_reference_id}, notify_url = ${to.notify_url},
+      success_url = ${to.success_url}, cancel_url = ${to.cancel_url},
+      cancelled_at = coalesce(cancelled_at, ${now}::timestamptz)
+    where id = ${link.id} and merchant_id = ${link.merchant_id}
+      and checkout_id is null`.execute(db);
+}
+
 /** Removes an address from the payment links of all merchants. The next shopper types their own. */
 export async function updateErasedLinkCustomers(
   db: Handle,

@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { PlanKey } from './plan-access.sql.ts';
 
 // Everything that is stored about a shopper. Any of it may be long, so these are statements to be
@@ -43,7 +44,9 @@ export async function lockExport(db: Handle, operator: string): Promise<boolean>
 }
 
 /** The payment links of all merchants that were made for this address. */
-export const selectShopperLinks = (email: string): RawBuilder<{ row: Row }> => sql`
+export const selectShopperLinks = (
+  email: string,
+): RawBuilder<{ row: Selectable<Tables['payment_links']> }> => sql`
   select to_jsonb(l) as row from payment_links l
   where customer is not null and lower(customer ->> 'email') = lower(${email})
   order by created_at, id`;
