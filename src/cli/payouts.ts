@@ -3,12 +3,15 @@ import type { MerchantRow } from '#merchants/merchant.ts';
 import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { findAccountInUse } from '#purchases/payouts/bank-account.sql.ts';
+import type { BankAccount } from '#purchases/payouts/bank-account.ts';
 import { bankFormats } from '#purchases/payouts/bank-file.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
 import {
+  approvePayout,
   type Export,
   exportPayouts,
   type LeftOut,
@@ -21,6 +24,7 @@ import { OperatorError } from '#record/actions/operate.ts';
 import { actionCommand } from './action-command.ts';
 import { type Command, command, oneOf, UsageError } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
+import { readInteger } from './duration.ts';
 import { listCommand } from './list-command.ts';
 import { idOf } from './reference.ts';
 import { withBankRun, withGateway } from './sandbox-gateway.ts';
@@ -31,6 +35,8 @@ import { fields, fill, showDate, showTime, type Terminal, table } from './termin
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 type Shown = { payout: Payout; lines: PayoutLine[]; totals: Totals; merchant: MerchantRow };
+/** One payout, with the merchant's account in use. */
+type ShownAlone = Shown & { account: BankAccount | null };
 
 async function read(connection: Connection, payout: Payout): Promise<Shown> {
   const { db } = connection.database;
@@ -40,6 +46,13 @@ async function read(connection: Connection, payout: Payout): Promise<Shown> {
     totals: await sumLines(db, payout),
     merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
   };
+}
+
+async function readOne(connection: Connection, id: string): Promise<ShownAlone> {
+  const { db } = connection.database;
+  const payout = await mustFindPayout(db, id);
+  const account = await findAccountInUse(db, payout.merchant_id);
+  return { ...(await read(connection, payout)), account };
 }
 
 async function readAll(connection: Connection, payouts: Payout[]): Promise<Shown[]> {
@@ -110,7 +123,10 @@ const list = listCommand(payoutList, {
 
 const linesShownMax = 50;
 
-function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown): string {
+const nameAccount = ({ number, last4 }: BankAccount) => `account ${number}, which ends in ${last4}`;
+
+function describe(terminal: Terminal, found: ShownAlone): string {
+  const { payout, lines, totals, merchant, account } = found;
   const money = (cents: number) => showMoney(cents, merchant.territory);
   const approvers = [payout.first_approver, payout.approver].filter((name) => name !== null);
   const { compare_since, paid_at, returned_at, return_noted_by: noted_by } = payout;
@@ -125,7 +141,9 @@ function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown
       ['Compare', compare_since && `with the bank, since ${showTime(compare_since)}`],
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
+      ['Account in use', account ? nameAccount(account) : 'none confirmed'],
       ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
+      ['Approved for', approvers.length > 0 ? `account ${payout.bank_account ?? 'none'}` : null],
       ['Bank run', payout.export_id],
       ['Paid', paid_at && `${showTime(paid_at)}, ${payout.bank_reference}`],
       ['Returned', returned_at && `${showTime(returned_at)}: ${payout.return_reason}`],
@@ -161,7 +179,7 @@ const show = showCommand({
   help: `Shows a payout, who approved it, and the lines that sum to its amount.
 
   tranche payouts show ${example}`,
-  read: async ({ deps }, id) => read(deps, await mustFindPayout(deps.database.db, id)),
+  read: ({ deps }, id) => readOne(deps, id),
   json: present,
   show: describe,
 });
@@ -172,22 +190,39 @@ const whileStopped: typeof withGateway = (context, work) =>
 
 const changed = {
   open: whileStopped,
-  complete: async ({ deps }: Viewer<Connection>, { id }: { id: string }): Promise<Shown> =>
-    read(deps, await mustFindPayout(deps.database.db, id)),
+  complete: ({ deps }: Viewer<Connection>, { id }: { id: string }) => readOne(deps, id),
   json: present,
   show: describe,
 };
 
-const approve = actionCommand(payoutActions.approve, {
+const approve = command({
   name: 'payouts approve',
-  of: 'payout',
+  usage: ['ID [--account NUMBER|none]'],
   help: `Approves a draft. The first approval is recorded. The second one, by another operator, makes
-the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user.
+the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user. Both approvals are
+for the bank account in use. With --account it is approved only if that is the account that you saw:
+\`payouts show\` shows its number.
 
   TRANCHE_OPERATOR=sipho \\
-    tranche payouts approve ${example}`,
-  ...changed,
+    tranche payouts approve ${example} --account 1`,
+  positionals: ['ID'],
+  options: { account: { type: 'string' } },
+  async run(context) {
+    const [text = ''] = context.positionals;
+    const seen = readSeen(context.values.account);
+    const found = await whileStopped(context, async (deps) => {
+      const id = await idOf(deps, 'payout', text);
+      await approvePayout(deps, deps.operator, id, seen);
+      return await readOne(deps, id);
+    });
+    context.print(present(found), () => describe(context.terminal, found));
+  },
 });
+
+function readSeen(account: string | undefined): number | null | undefined {
+  if (account === undefined) return undefined;
+  return account === 'none' ? null : readInteger(account, 'account');
+}
 
 const paid = actionCommand(payoutActions.paid, {
   name: 'payouts paid',

@@ -106,6 +106,12 @@ async function payoutOf(): Promise<{ id: string; url: string; merchant_name: str
   return await findDraft(account);
 }
 
+/** Approves a payout for the account that its page shows. */
+async function approvePayout(by: ConsolePerson, url: string) {
+  const { body } = await askExactly(console(), by, 'GET', url);
+  return await post(by, `${url}/approve`, { account: body.account?.number ?? null });
+}
+
 before(async () => {
   // A receiver's process may pause.
   paying = await startPaying({ callbackSender: { deadlineMilliseconds: 120_000 } });
@@ -869,6 +875,7 @@ describe('a bulk action', () => {
     await paying.pass({ days: 5 });
     await openDispute(paying, shopper);
     const [first, second] = [await person('finance', 'First'), await person('finance', 'Second')];
+    const admin = await person();
     const doubtOf = async (account: Account) => {
       const { body } = await askExactly(console(), first, 'GET', (await findDraft(account)).url);
       return [body.account === null, body.is_disputed];
@@ -876,24 +883,34 @@ describe('a bulk action', () => {
     assert.deepEqual(await doubtOf(bare), [true, true]);
     assert.deepEqual(await doubtOf(payees[0] as Account), [false, false]);
     const ids: string[] = [];
+    const problems: string[] = [];
     for (const payee of payees) ids.push((await findDraft(payee)).id);
     const run = async (by: ConsolePerson, url: string, more = {}) => {
       const { id } = await done(post(by, url, { ids, ...more }));
       await work();
       const { body } = await askExactly(console(), by, 'GET', `/api/bulk-actions/${id}`);
+      problems.push(...body.problems.map(({ problem }: { problem: string }) => problem));
       const { rows } = await paying.service.deps.database.pool.query(
         'select distinct status from payouts where id = any($1)',
         [ids],
       );
       return [body.done, body.failed, ...rows.map(({ status }) => status)];
     };
-    assert.deepEqual(await run(first, '/api/payouts/approve'), [2, 0, 'draft']);
-    assert.deepEqual(await run(first, '/api/payouts/approve'), [0, 2, 'draft']);
-    assert.deepEqual(await run(second, '/api/payouts/approve'), [2, 0, 'approved']);
+    const approveAll = (by: ConsolePerson, account: number | 'none') =>
+      run(by, '/api/payouts/approve', { ids: ids.map((id) => `${id}:${account}`) });
+    assert.deepEqual(await approveAll(first, 'none'), [0, 2, 'draft']);
+    assert.match(problems[0] ?? '', /^TR\S+ was not approved: .* Account 1, which ends in 6789/);
+    assert.deepEqual(await approveAll(first, 1), [2, 0, 'draft']);
+    assert.deepEqual(await approveAll(first, 1), [0, 2, 'draft']);
+    assert.deepEqual(await approveAll(second, 1), [2, 0, 'approved']);
     await done(post(first, '/api/payouts/export'));
     const paidBy = { bank_reference: 'FT40' };
     assert.deepEqual(await run(second, '/api/payouts/paid', paidBy), [2, 0, 'paid']);
-    await refused(404, post(first, '/api/payouts/approve', { ids: [shopper.id] }));
+    await refused(404, post(first, '/api/payouts/approve', { ids: [`${shopper.id}:1`] }));
+    for (const bad of [`${ids[0]}`, `${ids[0]}:0`, `${'-'.repeat(36)}:1`]) {
+      await refused(422, post(first, '/api/payouts/approve', { ids: [bad] }));
+      await refused(422, post(admin, '/api/instalments/retry', { ids: [bad] }));
+    }
     await assertSound(paying);
   });
 
@@ -1526,16 +1543,16 @@ describe('the money of merchants', () => {
     const { id, url, merchant_name } = await payoutOf();
     const first = await person('finance', 'First Approver');
     const second = await person('finance', 'Second Approver');
-    const draft = await done(post(first, `${url}/approve`));
+    const draft = await done(approvePayout(first, url));
     assert.deepEqual([draft.status, draft.approvals, draft.may_approve], ['draft', 1, false]);
-    assert.match(await refused(409, post(first, `${url}/approve`)), /Another operator/);
+    assert.match(await refused(409, approvePayout(first, url)), /Another operator/);
     const { body: seen } = await askExactly(console(), second, 'GET', url);
     assert.deepEqual([seen.may_approve, seen.audit.at(-1).name], [true, 'First Approver']);
     const { gross, fee, vat, net } = seen.totals;
     assert.deepEqual([gross, fee, vat, net], [150_000, 7_500, 1_125, 141_375]);
     assert.equal(net, seen.amount);
     assert.deepEqual([seen.lines.length, seen.lines[0].name], [1, 'Sale']);
-    const approved = await done(post(second, `${url}/approve`));
+    const approved = await done(approvePayout(second, url));
     assert.deepEqual([approved.status, approved.approvals], ['approved', 2]);
     const [one, other] = await Promise.all([
       done(post(first, '/api/payouts/export')),
@@ -1733,7 +1750,7 @@ describe('the money of merchants', () => {
   test('of people who approve a payout at once, one is the first and one the second', async () => {
     const { url } = await payoutOf();
     const people = await Promise.all([1, 2, 3].map(() => person('finance')));
-    const answers = await Promise.all(people.map((one) => post(one, `${url}/approve`)));
+    const answers = await Promise.all(people.map((one) => approvePayout(one, url)));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 409]);
     const { body } = await askExactly(console(), people[0] as ConsolePerson, 'GET', url);
     assert.deepEqual([body.status, body.approvals], ['approved', 2]);
@@ -1745,7 +1762,7 @@ describe('the money of merchants', () => {
     await paying.pass({ days: 5 });
     const { url } = await findDraft(payee);
     const [one, other] = [await person('finance'), await person('finance')];
-    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    for (const approver of [one, other]) await done(approvePayout(approver, url));
     const owed = `/api/merchants/${payee.merchant.id}/balance`;
     const stateOf = async (by: ConsolePerson) => {
       const { body } = await askExactly(console(), by, 'GET', url);
@@ -1765,12 +1782,20 @@ describe('the money of merchants', () => {
     assert.deepEqual(await stateOf(one), {
       ...{ approvals: 0, may_approve: true, account: '3210', for: '6789' },
     });
-    const again = await done(post(one, `${url}/approve`));
+    // Both still look at the page from before.
+    for (const approver of [one, other]) {
+      const stale = post(approver, `${url}/approve`, { account: 1 });
+      assert.match(await refused(409, stale), /not the one that you saw\. Account 2, .* 3210/);
+    }
+    await refused(422, post(one, `${url}/approve`, {}));
+    assert.equal((await stateOf(one)).approvals, 0);
+    const again = await done(approvePayout(one, url));
     assert.deepEqual([again.status, again.approvals, again.may_approve], ['draft', 1, false]);
+    await refused(409, post(other, `${url}/approve`, { account: 1 }));
     assert.deepEqual(await stateOf(other), {
       ...{ approvals: 1, may_approve: true, account: '3210', for: '3210' },
     });
-    const approved = await done(post(other, `${url}/approve`));
+    const approved = await done(approvePayout(other, url));
     assert.deepEqual([approved.status, approved.approvals], ['approved', 2]);
     assert.deepEqual(
       approved.audit.map(({ details }: { details: { account: string } }) => details.account),
@@ -1781,7 +1806,7 @@ describe('the money of merchants', () => {
   test('a payout that must be compared with the bank is exported once a person has confirmed it and two have approved it again', async () => {
     const { id, url } = await payoutOf();
     const [one, other] = [await person('finance'), await person('finance')];
-    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    for (const approver of [one, other]) await done(approvePayout(approver, url));
     // Change the row as a restore would.
     await paying.service.deps.database.pool.query(
       'update payouts set compare_since = created_at where id = $1',
@@ -1803,7 +1828,7 @@ describe('the money of merchants', () => {
     assert.equal(confirmed.audit.at(-1).action, 'payouts confirm');
     assert.match(await refused(409, post(one, `${url}/confirm`, { reason })), /need not/);
     assert.ok(!(await done(post(one, '/api/payouts/export'))).file.includes(id));
-    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    for (const approver of [one, other]) await done(approvePayout(approver, url));
     assert.ok((await done(post(one, '/api/payouts/export'))).file.includes(id));
   });
 
@@ -2122,7 +2147,7 @@ describe('every action', () => {
       }),
       'POST /api/payouts/approve': () => ({
         url: '/api/payouts/approve',
-        body: { ids: [payout.id] },
+        body: { ids: [`${payout.id}:1`] },
       }),
       'POST /api/payouts/paid': () => ({
         url: '/api/payouts/paid',
@@ -2159,14 +2184,18 @@ describe('every action', () => {
         await done(post(admin, `${lost}/accept`));
         return { url: `${lost}/resume` };
       },
-      'POST /api/payouts/:id/approve': () => ({ url: `${payout.url}/approve`, by: first }),
+      'POST /api/payouts/:id/approve': () => ({
+        url: `${payout.url}/approve`,
+        body: { account: 1 },
+        by: first,
+      }),
       'POST /api/payouts/:id/confirm': async () => {
         const update = 'update payouts set compare_since = created_at where id = $1';
         await deps.database.pool.query(update, [payout.id]);
         return { url: `${payout.url}/confirm`, body: reason };
       },
       'POST /api/payouts/export': async () => {
-        for (const one of [first, second]) await done(post(one, `${payout.url}/approve`));
+        for (const one of [first, second]) await done(approvePayout(one, payout.url));
         return { url: '/api/payouts/export' };
       },
       'POST /api/payouts/:id/paid': () => ({

@@ -242,7 +242,15 @@ function sampleOf(schema: TSchema, id: string): unknown {
   if (parts.anyOf) return sampleOf(parts.anyOf[0] as TSchema, id);
   switch (parts.type) {
     case 'string': {
-      const texts = [id, '2027-01-31', 'viewer', 'ZA', 'x'.repeat(parts.minLength ?? 1), '1'];
+      const texts = [
+        id,
+        `${id}:none`,
+        '2027-01-31',
+        'viewer',
+        'ZA',
+        'x'.repeat(parts.minLength ?? 1),
+        '1',
+      ];
       if (parts.format === 'uuid') return id;
       if (parts.format === 'date-time') return '2027-01-31T00:00:00.000Z';
       return texts.find((text) => new RegExp(parts.pattern ?? '^x').test(text)) ?? 'x';

@@ -165,7 +165,7 @@ function decidePayout(name: string, from: 'draft' | 'exported', verb: string, to
           by,
           'POST',
           `/api/payouts/${id}/${verb}`,
-          verb === 'approve' ? undefined : { reason: 'The bank said so.' },
+          verb === 'approve' ? { account: 1 } : { reason: 'The bank said so.' },
         );
       const isDone = async () =>
         (await query('select status from payouts where id = $1', id))[0].status === to;

@@ -57,6 +57,8 @@ type Step = {
 const amounts = [5_000, 20_000, 20_001, 40_000];
 const thresholds = [0, 20_000, 40_000, 'none', null] as const;
 const accountNumbers = ['0123456789', '0123456780'];
+/** The account that a person saw who approves a payout. */
+const seenAccounts = [1, 2, null];
 
 const people = fc.array(
   fc.record<Given>({
@@ -210,9 +212,19 @@ async function take(world: World, step: Step): Promise<void> {
       if (status === 200) assert.equal(account_number, world.typed.get(number));
       break;
     }
-    case 'approve a payout':
-      await post(`/api/payouts/${at(await payoutsOf(account), step.row).id}/approve`);
+    case 'approve a payout': {
+      const { id } = at(await payoutsOf(account), step.row);
+      const body = { account: at(seenAccounts, step.value) };
+      const { status } = await post(`/api/payouts/${id}/approve`, body);
+      if (status !== 200) break;
+      const [inUse] = await query(
+        `select max(number) as number from bank_accounts
+         where merchant_id = $1 and confirmed_at is not null`,
+        account.merchant.id,
+      );
+      assert.equal(body.account, inUse.number, 'it is for the account that the person saw');
       break;
+    }
     case 'export':
       await post('/api/payouts/export');
       break;
@@ -427,13 +439,19 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
   ['approve a payout', 0, 0],
   ['approve a payout', 1, 0],
   ['export', 0, 0],
-  // Two people approve for the earlier account, then for another one.
+  // Two people approve for the earlier account. Then another one is in use: they still see the
+  // earlier one, and then the new one.
   ['approve a payout', 0, 0, 1],
   ['approve a payout', 1, 0, 1],
   ['propose an account', 1, 1],
   ['confirm an account', 0, 1, 1],
   ['export', 0, 0],
   ['approve a payout', 0, 0, 1],
+  ['approve a payout', 1, 0, 1],
+  ['export', 0, 0],
+  ['approve a payout', 0, 1, 1],
+  ['export', 0, 0],
+  ['approve a payout', 1, 1, 1],
   ['export', 0, 0],
   ['set the threshold', 0, 3],
 ];
@@ -462,7 +480,7 @@ const renewed: typeof together = [
   ['release', 1, 0, 3],
   ['approve', 3, 0],
   ['propose an account', 2, 0],
-  ['approve a payout', 2, 0],
+  ['approve a payout', 2, 2],
   ['propose an account', 0, 0],
   ['confirm an account', 2, 0],
 ];

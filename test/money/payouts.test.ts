@@ -488,7 +488,15 @@ describe('a payout', () => {
     assert.equal(await approve(nomsa), 'draft');
     await sipho.json(...bank, ...other, '--account-number', '62100046666');
     await nomsa.json(...bank, '--confirm', '2', '--account-number', '62100046666');
-    assert.equal(await approve(sipho), 'draft', 'the first approval was for another account');
+    const seen = ['payouts', 'approve', payout.id, '--account'];
+    await sipho.refused(1, /Account 2, which ends in 6666, is in use now/, ...seen, '1');
+    await sipho.refused(1, /is not the one that you saw/, ...seen, 'none');
+    await sipho.refused(2, /--account is "x"/, ...seen, 'x');
+    const { stdout: shown } = await sipho.run('payouts', 'show', payout.id);
+    assert.match(shown, /^Account in use +account 2, which ends in 6666$/m);
+    assert.match(shown, /^Approved for +account 1$/m);
+    const first = await sipho.json(...seen, '2');
+    assert.equal(first.status, 'draft', 'the first approval was for another account');
     assert.equal(await approve(nomsa), 'approved');
     await sipho.json(...bank, ...other, '--account-number', '62100047777');
     await nomsa.json(...bank, '--confirm', '3', '--account-number', '62100047777');

@@ -55,5 +55,11 @@ export type BulkAction = {
   leased_until: Timestamp | null;
 };
 
+/** Reads an item of `payouts approve`: a payout's id, and the account that the person saw. */
+export function readApproval(item: string): { id: string; account: number | null } {
+  const [id = '', account] = item.split(':');
+  return { id, account: account === 'none' ? null : Number(account) };
+}
+
 /** This many problems are kept; the others are only counted. */
 export const problemsMax = 20;

@@ -27,7 +27,7 @@ import {
   releaseBulkAction,
 } from './bulk-action.sql.ts';
 import type { BulkAction, BulkActionKind } from './bulk-action.ts';
-import { problemsMax } from './bulk-action.ts';
+import { problemsMax, readApproval } from './bulk-action.ts';
 
 export type BulkActionDeps = DeliveryDeps &
   ReviewDeps &
@@ -211,7 +211,7 @@ const findIn =
     findRowById(db, scope, table, id);
 
 const findPayout: Kind['find'] = async (db, scope, id) => {
-  const row = await findSharedRowById(db, scope, 'payouts', id);
+  const row = await findSharedRowById(db, scope, 'payouts', id.split(':')[0] ?? '');
   return row && { merchant_id: row.merchant_id as string, id: row.id, checkout_id: null };
 };
 
@@ -238,8 +238,8 @@ const kinds: Record<BulkActionKind, Kind> = {
   'payouts approve': {
     needs: 'payouts.approve',
     find: findPayout,
-    async run(deps, operator, { id }) {
-      await approvePayout(deps, operator, id);
+    async run(deps, operator, { id }, item) {
+      await approvePayout(deps, operator, id, readApproval(item.id).account);
       return null;
     },
   },

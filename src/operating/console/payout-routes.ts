@@ -1,5 +1,6 @@
 import Type from 'typebox';
-import { ManyIds, ManyPaid } from '#operating/operations/bulk-action.schema.ts';
+import { readApproval } from '#operating/bulk-actions/bulk-action.ts';
+import { ManyApprovals, ManyPaid } from '#operating/operations/bulk-action.schema.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import {
   BankFile,
@@ -64,8 +65,12 @@ export const payoutRoutes: ConsoleRoute[] = [
     url: '/api/payouts/approve',
     permission: 'payouts.approve',
     kind: 'payouts approve',
-    body: ManyIds,
-    see: findPayouts,
+    body: ManyApprovals,
+    see: (context, items) =>
+      findPayouts(
+        context,
+        items.map((item) => readApproval(item).id),
+      ),
   }),
   bulkRoute({
     url: '/api/payouts/paid',

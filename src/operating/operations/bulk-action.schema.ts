@@ -29,10 +29,23 @@ export type BulkActions = Type.Static<typeof BulkActions>;
 
 const idsMax = 500;
 
-/** POST /api/refunds/approve and /api/payouts/approve. */
+/** POST /api/refunds/approve */
 export const ManyIds = Type.Object({
   ids: Type.Array(Id, { minItems: 1, maxItems: idsMax }),
 });
+
+const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+
+const manyOf = (pattern: string) =>
+  Type.Object({
+    ids: Type.Array(Type.String({ pattern }), { minItems: 1, maxItems: idsMax }),
+  });
+
+/**
+ * POST /api/payouts/approve. An id consists of the payout's id and the number of the account that
+ * the person saw, or `none`.
+ */
+export const ManyApprovals = manyOf(`^${uuid}:([1-9]\\d{0,8}|none)$`);
 
 /** POST /api/payouts/paid: one reference of the bank for all of them. */
 export const ManyPaid = Type.Object({
@@ -41,9 +54,4 @@ export const ManyPaid = Type.Object({
 });
 
 /** POST /api/instalments/retry. An id consists of the checkout's id and the payment's number. */
-export const ManyInstalments = Type.Object({
-  ids: Type.Array(Type.String({ pattern: '^[0-9a-fA-F-]{36}:[1-9]\\d{0,2}$' }), {
-    minItems: 1,
-    maxItems: idsMax,
-  }),
-});
+export const ManyInstalments = manyOf(`^${uuid}:[1-9]\\d{0,2}$`);

@@ -10,8 +10,11 @@ export const PayoutsQuery = Type.Object({
   status: Type.Optional(oneOf(payoutStatuses)),
 });
 
-/** The last digits of an account number. No answer contains more of it. */
-const AccountEnd = Type.Object({ last4: Type.String() });
+/**
+ * An account of the merchant: its place among the merchant's accounts, and the last digits of its
+ * number. No answer contains more of the number.
+ */
+const AccountEnd = Type.Object({ number: Type.Integer(), last4: Type.String() });
 
 export const PayoutRow = Type.Object({
   id: Id,
@@ -84,6 +87,8 @@ export const PayoutDetails = Type.Object({
 });
 export type PayoutDetails = Type.Static<typeof PayoutDetails>;
 
+/** POST /api/payouts/:id/approve: the account that the person saw. Null if there was none. */
+export const ApprovedPayout = Type.Object({ account: nullable(Type.Integer()) });
 /** POST /api/payouts/:id/paid */
 export const PaidPayout = Type.Object({
   bank_reference: Type.String({ minLength: 1, maxLength: 200 }),

@@ -21,6 +21,7 @@ import { listActionsOn, presentActions } from './audit.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import {
+  ApprovedPayout,
   ConfirmedPayout,
   PaidPayout,
   PayoutDetails,
@@ -153,7 +154,9 @@ export const payoutActions = {
   approve: on('approve', {
     permission: 'payouts.approve',
     fresh: true,
-    change: ({ deps, operator }: Money, { id }) => approvePayout(deps, operator, id),
+    body: ApprovedPayout,
+    change: ({ deps, operator }: Money, { id }, { account }) =>
+      approvePayout(deps, operator, id, account),
   }),
   confirm: on('confirm', {
     ...settle,

@@ -58,13 +58,15 @@ type FileDeps = OperatorDeps &
 /**
  * An operator approves a payout. The first approval is recorded; the second, by another operator,
  * makes it `approved`. Both are for the bank account that the merchant has at that moment: once
- * another account is in use, the next approval counts as the first one. The row's lock decides
- * which of two concurrent approvals is the first.
+ * another account is in use, the next approval counts as the first one. `seen` is the number of the
+ * account that the operator saw, or null; the approval is refused if another one is in use. The
+ * console always gives it. The row's lock decides which of two concurrent approvals is the first.
  */
 export async function approvePayout(
   deps: PayoutDeps,
   operator: string,
   id: string,
+  seen?: number | null,
 ): Promise<Payout> {
   // The audit contains the last digits of the account number that each approval is for.
   const said: { account: string | null } = { account: null };
@@ -76,6 +78,7 @@ export async function approvePayout(
     if (payout.status !== 'draft' && !(payout.status === 'approved' && !isOfAccount)) {
       throw notIn(payout, 'draft', 'approved');
     }
+    if (seen !== undefined && seen !== bank_account) throw otherAccount(payout, account);
     mustBeApprover(deps);
     if (payout.first_approver === null || !isOfAccount) {
       return await movePayout(db, payout, ['draft', 'approved'], {
@@ -429,6 +432,11 @@ export async function mustFindPayout(db: Handle, id: string): Promise<Payout> {
 
 const noPayout = (id: string) =>
   new OperatorError(`There is no payout ${id}. \`tranche payouts list\` lists them.`);
+
+const otherAccount = ({ reference }: Payout, account: BankAccount | null) =>
+  new OperatorError(
+    `${reference} was not approved: the merchant's bank account is not the one that you saw. ${account ? `Account ${account.number}, which ends in ${account.last4}, is in use now` : 'None is confirmed'}. Look at the payout again, then approve it.`,
+  );
 
 const notIn = ({ id, status }: Payout, wanted: string, becomes: string) =>
   new OperatorError(

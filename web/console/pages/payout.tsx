@@ -5,7 +5,7 @@ import type { PayoutDetails } from '#operating/operations/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
 import { SingleActionDialog, useAction } from '../parts/actions.tsx';
 import { BankFileButtons } from '../parts/bank-file.tsx';
-import { Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
+import { AccountEnd, Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
 import { Doubts } from '../parts/selected-payouts.tsx';
@@ -68,6 +68,7 @@ export default function PayoutPage({ id }: { id: string }) {
             onClick={() =>
               void run<PayoutDetails>({
                 path: `/api/payouts/${id}/approve`,
+                body: { account: payout.account?.number ?? null },
                 what: approve,
                 said: ({ status }) =>
                   status === 'draft'
@@ -186,11 +187,6 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
   );
 }
 
-/** The last digits of an account number. */
-const Ending = ({ of: { last4 } }: { of: { last4: string } }) => (
-  <span className="num">•••• {last4}</span>
-);
-
 function PayoutCard(props: {
   of: PayoutDetails;
   show: (cents: number) => string;
@@ -203,7 +199,7 @@ function PayoutCard(props: {
       {payout.approvals} of 2
       {approved && payout.approvals > 0 && (
         <>
-          , for <Ending of={approved} />
+          , for <AccountEnd of={approved} />
         </>
       )}
     </>
@@ -218,7 +214,10 @@ function PayoutCard(props: {
           ['VAT on fees', show(payout.totals.vat)],
           ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
           ['Approvals', approvals],
-          ['Account in use', payout.account ? <Ending of={payout.account} /> : 'none confirmed'],
+          [
+            'Account in use',
+            payout.account ? <AccountEnd of={payout.account} /> : 'none confirmed',
+          ],
           ['Made', <Time key="made" at={payout.created_at} zone={payout.time_zone} exact />],
           [
             'Exported',

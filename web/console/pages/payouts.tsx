@@ -5,7 +5,7 @@ import type { PayoutExport, PayoutRow } from '#operating/operations/payout.schem
 import { count, longDate, plural, shortDate } from '../format.ts';
 import { SingleActionDialog } from '../parts/actions.tsx';
 import { BankFileButtons } from '../parts/bank-file.tsx';
-import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { AccountEnd, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { SelectedAtBank, SelectedDrafts } from '../parts/selected-payouts.tsx';
@@ -39,7 +39,29 @@ export function PayoutStatus({ of: row }: { of: PayoutState }) {
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
 
-const columns: Column<PayoutRow>[] = [
+/** A person approves a payout for the account that this shows. */
+const accountColumn: Column<PayoutRow> = {
+  head: 'Account',
+  grow: true,
+  cell: ({ account }) =>
+    account ? <AccountEnd of={account} /> : <span className="quiet">none confirmed</span>,
+  phone: 'sub',
+  named: true,
+};
+
+const answerColumn: Column<PayoutRow> = {
+  head: 'Bank’s answer',
+  grow: true,
+  cell: (row) => (
+    <span title={row.return_reason ?? row.bank_reference ?? ''}>
+      {row.return_reason ?? row.bank_reference ?? <span className="quiet">–</span>}
+    </span>
+  ),
+  phone: 'hide',
+};
+
+/** A draft has no answer of the bank yet. */
+const columnsOf = (areDrafts: boolean): Column<PayoutRow>[] => [
   { head: 'Reference', cell: (row) => <span className="mono">{row.reference}</span> },
   {
     head: 'Amount',
@@ -60,16 +82,7 @@ const columns: Column<PayoutRow>[] = [
     named: true,
   },
   { head: 'Lines', right: true, cell: (row) => count(row.line_count), phone: 'hide' },
-  {
-    head: 'Bank’s answer',
-    grow: true,
-    cell: (row) => (
-      <span title={row.return_reason ?? row.bank_reference ?? ''}>
-        {row.return_reason ?? row.bank_reference ?? <span className="quiet">–</span>}
-      </span>
-    ),
-    phone: 'hide',
-  },
+  areDrafts ? accountColumn : answerColumn,
   {
     head: 'Since',
     right: true,
@@ -125,7 +138,7 @@ export default function PayoutsPage() {
         path="/api/payouts"
         takes={['status', 'merchant']}
         label="Payouts"
-        columns={columns}
+        columns={columnsOf(approves)}
         keyOf={(row) => row.id}
         hrefOf={(row) => `/payouts/${row.id}`}
         onRows={setRows}

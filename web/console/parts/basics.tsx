@@ -18,6 +18,11 @@ export function Money(props: { cents: number; currency?: string; locale?: string
   return <span className="num">{money(props.cents, props.currency, props.locale)}</span>;
 }
 
+/** The last digits of an account number. */
+export const AccountEnd = ({ of: { last4 } }: { of: { last4: string } }) => (
+  <span className="num">•••• {last4}</span>
+);
+
 /**
  * Which payment of a plan this is. On a phone there is no column head, so the words are in the cell.
  */

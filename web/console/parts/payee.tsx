@@ -4,7 +4,7 @@ import type { MerchantDetails } from '#operating/operations/merchant.schema.ts';
 import type { Account, Payee } from '#operating/operations/payee.schema.ts';
 import { useCan, useSession } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
-import { Card, Facts, Notice, Time } from './basics.tsx';
+import { AccountEnd, Card, Facts, Notice, Time } from './basics.tsx';
 import { useText } from './text.ts';
 
 type Dialog = 'propose' | 'confirm' | 'statements';
@@ -87,12 +87,7 @@ function AccountFacts({ of: account, zone }: { of: Account; zone: string }) {
   return (
     <Facts
       rows={[
-        [
-          'Account',
-          <span key="account" className="num">
-            •••• {account.last4}
-          </span>,
-        ],
+        ['Account', <AccountEnd key="account" of={account} />],
         ['Holder', account.holder],
         ['Bank', `${account.bank}, branch ${account.branch_code}`],
         [

@@ -12,6 +12,10 @@ type Props = { rows: PayoutRow[]; clear: () => void; keep: (ids: string[]) => vo
 
 const idsOf = (rows: PayoutRow[]) => rows.map(({ id }) => id);
 
+/** The payouts, each with the account that the list shows. */
+const approvalsOf = (rows: PayoutRow[]) =>
+  rows.map(({ id, account }) => `${id}:${account?.number ?? 'none'}`);
+
 /** Payouts that a person should look at before approving them. */
 const withoutAccount = (rows: PayoutRow[]) => rows.filter(({ account }) => account === null);
 const disputed = (rows: PayoutRow[]) => rows.filter(({ is_disputed }) => is_disputed);
@@ -22,7 +26,7 @@ export function SelectedDrafts({ rows, clear, keep }: Props) {
   const [asking, setAsking] = useState(false);
   const what = `Approve ${plural(rows.length, 'payout')}${sumOf(rows)}`;
   const doubtful = new Set(idsOf([...withoutAccount(rows), ...disputed(rows)]));
-  const approve = () => begin('/api/payouts/approve', { ids: idsOf(rows) }, what);
+  const approve = () => begin('/api/payouts/approve', { ids: approvalsOf(rows) }, what);
   return (
     <>
       <SelectedBar
