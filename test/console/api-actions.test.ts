@@ -1571,9 +1571,13 @@ describe('the money of merchants', () => {
     );
     assert.match(message.file, /<InstdAmt Ccy="ZAR">1413\.75<\/InstdAmt>/);
     assert.match(message.file, /<Othr><Id>0123456789<\/Id><\/Othr>/);
+    const reason = { reason: 'account closed' };
+    // Another line of the bank's statement was meant.
+    const mistaken = await done(post(second, `${url}/returned`, { reason: 'a mistake' }));
+    assert.deepEqual([mistaken.status, mistaken.return_noted_by], ['exported', second.email]);
     const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
     assert.deepEqual([paidOut.status, paidOut.bank_reference], ['paid', 'FT26320X1']);
-    const reason = { reason: 'account closed' };
+    assert.deepEqual([paidOut.return_noted_by, paidOut.return_reason], [null, null]);
     const noted = await done(post(first, `${url}/returned`, reason));
     assert.deepEqual([noted.status, noted.return_noted_by], ['paid', first.email]);
     assert.match(await refused(409, post(first, `${url}/returned`, reason)), /Another operator/);

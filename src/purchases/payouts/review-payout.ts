@@ -97,7 +97,8 @@ export async function approvePayout(
 /**
  * Records that the bank has paid a payout, so that the amount is no longer owed to the merchant. A
  * merchant with an address for statements gets this one by mail. A payout that must be compared
- * need not be exported: the bank paid it before the database was restored.
+ * need not be exported: the bank paid it before the database was restored. A return that only one
+ * operator recorded before ends with it: otherwise that would count as one of two for a later one.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -114,9 +115,10 @@ export async function payPayout(
       const about = { merchant_id: payout.merchant_id, payout_id: payout.id, statement_id: null };
       await insertStatementMail(db, { ...about, id: deps.random.uuid(), at });
     }
+    const noReturn = { return_noted_by: null, return_reason: null };
     const to = { status: 'paid', paid_at: at, bank_reference, compare_since: null } as const;
     const lost = isLost ? { export_id: deps.random.uuid(), exported_at: at } : {};
-    return await movePayout(db, payout, ['exported', 'approved'], { ...to, ...lost });
+    return await movePayout(db, payout, ['exported', 'approved'], { ...to, ...noReturn, ...lost });
   });
 }
 
