@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { setEvents } from '#merchants/integrations/set-events.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
+import { changeAccess } from '#operating/people/manage-people.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
@@ -522,6 +523,32 @@ test('the audit has each file before its first line, and its lines when it has e
   assert.deepEqual([begun.action, begun.details.filters], ['files read', {}]);
   assert.equal(broken.details.is_whole, false);
   assert.ok(broken.details.lines > 0 && broken.details.lines < rowCount);
+});
+
+test('a file breaks off once its reader’s session has ended or their access was narrowed', async () => {
+  const { deps } = paying.service;
+  const losses: ((of: ConsolePerson) => Promise<unknown>)[] = [
+    (of) => ask({ app, deps }, of, 'DELETE', '/api/session'),
+    (of) => changeAccess(deps, 'sipho', of.id, { roles: ['till'] }),
+  ];
+  for (const lose of losses) {
+    const reader = await addPerson(paying.service, { roles: ['finance'] });
+    const headers = { cookie: reader.cookie };
+    const path = `/api/payouts/${payout}/statement.csv`;
+    const request = http.get(`${url}${path}`, { headers, agent: false });
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    await lose(reader);
+    paying.clock.advance({ seconds: 2 });
+    let lines = 0;
+    await assert.rejects(async () => {
+      for await (const chunk of response) lines += String(chunk).split('\n').length - 1;
+    });
+    assert.ok(lines < rowCount, `${lines} lines`);
+    const sent = `select details from operator_actions where action = 'files sent' and person_id = $1`;
+    const { rows } = await deps.database.pool.query(sent, [reader.id]);
+    assert.equal(rows[0].details.is_whole, false);
+    assert.ok(rows[0].details.lines >= lines);
+  }
 });
 
 test('a person who reads a hundred different pages of people in an hour re-authenticates, and is in the audit', async () => {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
-import { revokePerson, revokeSession } from '#operating/people/manage-people.ts';
+import { changeAccess, revokePerson, revokeSession } from '#operating/people/manage-people.ts';
 import { statement } from '#platform/database/compile-once.ts';
 import { operate } from '#record/actions/operate.ts';
 import { unknownId } from '../support/cli.ts';
 import { addPerson, ask, openAnotherSession, openConsole } from '../support/console.ts';
-import { movableClock, type Service, startService } from '../support/service.ts';
+import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
 
 const clock = movableClock();
 let service: Service;
@@ -56,10 +56,15 @@ describe('a session', () => {
     assert.equal(refused.status, 429);
   });
 
-  test('that ended, or whose person was revoked, while an action waited, does nothing', async () => {
+  test('that ended, or whose access was revoked or narrowed, while an action waited, does nothing', async () => {
     const { deps } = service;
     const [one, other] = [await addPerson(service, { roles: ['admin'] }), 'sipho@example.com'];
+    const change = (to: Parameters<typeof changeAccess>[3]) =>
+      changeAccess(deps, other, one.id, to);
     const ends: Record<string, () => Promise<unknown>> = {
+      'adds a role': () => change({ roles: ['admin', 'viewer'] }),
+      'takes a role': () => change({ roles: ['viewer'] }),
+      'takes merchants': () => change({ merchant_ids: [merchant.id] }),
       'ends another session': () =>
         revokeSession(deps, other, { person_id: one.id, id: again.session_id }),
       'ends the session': () =>
@@ -68,9 +73,14 @@ describe('a session', () => {
     };
     const again = await openAnotherSession(service, one);
     const last = await openAnotherSession(service, one);
+    const { merchant } = await createAccount(service);
     let renamed = 0;
-    const attempt = (session_id: string, meanwhile: () => Promise<unknown>) => {
-      const rest = { roles: ['admin'], address: '192.0.2.7', counts_from: null };
+    const attempt = (
+      session_id: string,
+      meanwhile: () => Promise<unknown>,
+      merchant_ids: string[] | null = null,
+    ) => {
+      const rest = { roles: ['admin'], merchant_ids, address: '192.0.2.7', counts_from: null };
       const origin = { person_id: one.id, access_id: one.id, session_id, ...rest };
       return operate({ ...deps, origin }, one.email, 'test action', async () => {
         await meanwhile();
@@ -80,28 +90,38 @@ describe('a session', () => {
       });
     };
     assert.equal(await attempt(one.session_id, ends['ends another session'] as never), 'done');
+    assert.equal(await attempt(one.session_id, ends['adds a role'] as never), 'done');
     // The person does not exist, so the write fails.
     const failing = operate(deps, other, 'test action', async () => {
       const writes = { person: rename({ id: unknownId, name: 'No one' }) };
       return { subject_id: one.id, details: {}, result: null, writes };
     });
     await assert.rejects(failing, /person was not written/);
-    for (const [session, how] of [
-      [one, 'ends the session'],
-      [last, 'revokes the person'],
+    for (const [session, how, merchant_ids] of [
+      [one, 'takes a role', null],
+      [one, 'ends the session', null],
+      [last, 'takes merchants', null],
+      [last, 'revokes the person', [merchant.id]],
     ] as const) {
-      const refusal = /Your session ended meanwhile. Nothing was done/;
-      await assert.rejects(attempt(session.session_id, ends[how] as never), refusal, how);
+      const refusal =
+        /Your session ended, or your access was changed, meanwhile\. Nothing was done/;
+      const refused = attempt(
+        session.session_id,
+        ends[how] as never,
+        merchant_ids && [...merchant_ids],
+      );
+      await assert.rejects(refused, refusal, how);
+      if (how === 'takes a role') await change({ roles: ['admin'] });
     }
     const audit = await deps.database.pool.query(
       `select count(*)::int as count from operator_actions where action = 'test action' and subject_id = $1`,
       [one.id],
     );
-    assert.equal(audit.rows[0].count, 1);
+    assert.equal(audit.rows[0].count, 2);
     const { rows } = await deps.database.pool.query('select name from people where id = $1', [
       one.id,
     ]);
-    assert.deepEqual([rows[0].name, renamed], ['Name 1', 3]);
+    assert.deepEqual([rows[0].name, renamed], ['Name 2', 6]);
   });
 
   test('is needed: without one, with an unknown one and with two the answer is 401', async () => {

@@ -1,5 +1,6 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { isStillAllowed } from '#record/actions/operator-chain.sql.ts';
 
 export type DownloadLease = { lease: string; leased_until: Timestamp };
 
@@ -23,17 +24,21 @@ export async function claimDownload(
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Returns false if the lease ran out and the person has begun another download. */
+/**
+ * Returns false if the lease ran out and the person has begun another download, or if the session
+ * has ended or its access was narrowed.
+ */
 export async function updateDownload(
   db: Handle,
-  person_id: string,
+  reader: Parameters<typeof isStillAllowed>[0],
   { lease, leased_until }: DownloadLease,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('downloads')
     .set({ leased_until })
-    .where('person_id', '=', person_id)
+    .where('person_id', '=', reader.person_id)
     .where('lease', '=', lease)
+    .where(isStillAllowed(reader))
     .executeTakeFirstOrThrow();
   return numUpdatedRows === 1n;
 }

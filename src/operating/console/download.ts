@@ -37,6 +37,11 @@ type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 
 /** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
+/**
+ * A download can take hours, and its reader may lose access meanwhile. So the claim is extended this
+ * often, and only for a reader who still has access.
+ */
+const checkSeconds = 1;
 
 const failed = 'the lease of a download could not be released';
 
@@ -79,17 +84,20 @@ async function* sent(
   { lease, ...first }: DownloadLease,
   pieces: Pieces,
 ): AsyncGenerator<Piece> {
-  const { deps, operator, person } = context;
+  const { deps, operator, person, session, scope } = context;
+  const merchant_ids = scope === 'all merchants' ? null : scope.merchant_ids;
+  const { id: person_id, roles } = person;
+  const reader = { session_id: session.id, person_id, roles, merchant_ids };
   let lines = 0;
   let is_whole = false;
   let { leased_until } = first;
   try {
     for await (const piece of pieces) {
       const next = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
-      if (secondsBetween(leased_until, next) > leaseSeconds / 2) {
+      if (secondsBetween(leased_until, next) >= checkSeconds) {
         leased_until = next;
-        const isOurs = await updateDownload(deps.database.db, person.id, { lease, leased_until });
-        if (!isOurs) throw new Error('The download stalled too long, and another one began.');
+        const isOurs = await updateDownload(deps.database.db, reader, { lease, leased_until });
+        if (!isOurs) throw new Error('The reader lost access, or began another download.');
       }
       if (typeof piece === 'string') lines += piece.split('\n').length - 1;
       yield piece;
@@ -100,7 +108,8 @@ async function* sent(
       await releaseDownload(db, lease);
       const shares = sharesOf(context, merchant_id, { file, is_whole });
       const details = { file, lines, is_whole };
-      return { subject_id, merchant_id, details, shares, result: null };
+      const about = { subject_id, merchant_id, details, shares };
+      return { ...about, result: null, outlivesSession: true };
     });
   }
 }

@@ -330,10 +330,10 @@ export async function revokeSession(
     }
     await endConsoleSession(db, session.id, now);
     const { origin } = deps;
-    const endsOwnSession =
+    const outlivesSession =
       origin !== undefined && 'session_id' in origin && origin.session_id === session.id;
     const result = undefined;
-    return { subject_id, merchant_id, details, result, endsOwnSession };
+    return { subject_id, merchant_id, details, result, outlivesSession };
   });
 }
 

@@ -68,6 +68,10 @@ export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): A
   name: showOperator(deps, operator),
 });
 
+/** The merchants of one of a merchant's own people. Null for anyone else. */
+const merchantsOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string[] | null =>
+  (origin && 'person_id' in origin && origin.merchant_ids) || null;
+
 function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
   const at = origin && 'os_user' in origin ? origin : null;
   const by = origin && 'person_id' in origin ? origin : null;
@@ -89,11 +93,11 @@ export type Share = { merchant_id: string; details: object };
  * merchants acts for those that the action is about, and for none if it is about the person.
  */
 function sharesOf(
-  { origin }: Pick<OperatorDeps, 'origin'>,
+  deps: Pick<OperatorDeps, 'origin'>,
   about: { merchant_id?: string | null; details: object; shares?: Share[] },
 ): (Omit<Share, 'merchant_id'> & { merchant_id: string | null })[] {
   const { details, shares = [] } = about;
-  const own = (origin && 'person_id' in origin && origin.merchant_ids) || [];
+  const own = merchantsOf(deps) ?? [];
   if (own.length === 1) return [{ merchant_id: own[0] ?? null, details }];
   const ofOwn = shares.filter(({ merchant_id }) => own.includes(merchant_id));
   if (ofOwn.length > 0) return ofOwn;
@@ -105,17 +109,23 @@ function sharesOf(
 /** An operator asked for something that cannot be done. The message says what to do instead. */
 export class OperatorError extends Error {}
 
-/** The session of an action ended, or its person was revoked, before the action was committed. */
+/**
+ * The session of an action ended, or its access was revoked or narrowed, before the action was
+ * committed.
+ */
 export class SessionEnded extends OperatorError {
   constructor() {
-    super('Your session ended meanwhile. Nothing was done. Sign in again.');
+    super(
+      'Your session ended, or your access was changed, meanwhile. Nothing was done. Sign in again.',
+    );
   }
 }
 
 /**
  * Makes an operator's change and writes its audit row in one transaction, so every change names the
  * operator who made it. `details` never holds a secret, and holds what a person wrote only as a
- * `FreeText`. An action that waited for a lock is refused if its session has ended by then.
+ * `FreeText`. An action that waited, for its body or for a lock, is refused if its session has ended
+ * or its person's access was narrowed by then.
  */
 export async function operate<T>(
   deps: OperatorDeps,
@@ -137,8 +147,11 @@ export async function operate<T>(
     shares?: Share[];
     /** The action's name in the audit, if it turned out to be a different one. */
     action?: string;
-    /** Whether the action ends the session that it is made in. */
-    endsOwnSession?: boolean;
+    /**
+     * Whether it is recorded even if its session has ended: it ends that session, or records what
+     * was sent already.
+     */
+    outlivesSession?: boolean;
     /** Writes that the change has not sent yet. They are sent with the audit row and COMMIT. */
     writes?: Writes;
   }>,
@@ -156,7 +169,8 @@ export async function operate<T>(
     const at = timestamp(deps.clock.now());
     // The first statement of the change is sent together with the lock.
     const [changed] = await Promise.all([change(db, at), locked]);
-    const { subject_id, result, endsOwnSession = false, action: named = action } = changed;
+    const { subject_id, result, outlivesSession = false, action: named = action } = changed;
+    const merchant_ids = merchantsOf(deps);
     const about = { at, operator, action: named, subject_id, ...columnsOf(deps) };
     const rows = sharesOf(deps, changed).map(({ merchant_id, details: given }, place) => {
       const { details, texts } = takeTexts(deps.random, given);
@@ -169,9 +183,10 @@ export async function operate<T>(
     written?.catch(() => {});
     for (const { row, texts } of rows) {
       const isLast = row === rows.at(-1)?.row;
-      const append = { texts, endsOwnSession, commit: isLast ? commit : async () => {} };
-      const [isOpen] = await Promise.all([appendOperatorAction(db, row, append), written]);
-      if (!isOpen) throw new SessionEnded();
+      const options = { texts, merchant_ids, outlivesSession };
+      const append = { ...options, commit: isLast ? commit : async () => {} };
+      const [isAllowed] = await Promise.all([appendOperatorAction(db, row, append), written]);
+      if (!isAllowed) throw new SessionEnded();
     }
     return result;
   });
@@ -207,5 +222,6 @@ export async function recordKeyAction(
   const at = timestamp(deps.clock.now());
   const operator = keyOperators[intermediary ? 1 : 0];
   const row = { ...did, id: deps.random.uuid(), at, operator, ...columnsOf({}) };
-  await appendOperatorAction(db, row, { texts: [], endsOwnSession: false, commit });
+  const options = { texts: [], merchant_ids: null, outlivesSession: false };
+  await appendOperatorAction(db, row, { ...options, commit });
 }

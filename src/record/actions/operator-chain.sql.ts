@@ -4,6 +4,21 @@ import type { Handle } from '#platform/database/database.ts';
 import type { ActionText } from './free-text.ts';
 import type { OperatorAction } from './operator-action.sql.ts';
 
+/** A session that acts, with the roles and the merchants that its access had when it began to. */
+type Acting = Pick<OperatorAction, 'session_id' | 'person_id' | 'roles'> & {
+  merchant_ids: string[] | null;
+};
+
+/**
+ * Whether the session is open, and its access is not revoked and still has these roles and
+ * merchants. Null stands for all merchants.
+ */
+export const isStillAllowed = ({ session_id, person_id, roles, merchant_ids }: Acting) =>
+  sql<boolean>`exists (select from console_sessions s join people p on p.id = s.access_id
+    where s.id = ${session_id}::uuid and s.person_id = ${person_id}::uuid
+      and s.ended_at is null and p.revoked_at is null and p.roles @> ${roles}::text[]
+      and (p.merchant_ids is null or p.merchant_ids @> ${merchant_ids}::uuid[]))`;
+
 /**
  * The canonical bytes of an action. jsonb has exactly one text for each value, and the time is a
  * number, so no setting of a session changes them.
@@ -21,33 +36,38 @@ const bytesOf = (prefix: string) =>
 /**
  * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
  * transaction ends, and other operators wait for it. So call this last: everything is sent at once.
- * Returns false, and nothing is committed, if the session of the action has ended or its person is
- * revoked. Every revocation is an action too, so none can commit between this check and our commit:
- * the statement begins only once we have the lock.
+ * Returns false, and nothing is committed, if the session of the action has ended or its access was
+ * revoked or narrowed. Every such change is an action too, so none can commit between this check and
+ * our commit: the statement begins only once we have the lock.
  */
 export async function appendOperatorAction(
   db: Handle,
   action: OperatorAction,
   options: {
     texts: ActionText[];
-    endsOwnSession: boolean;
+    /** The merchants of the acting person. Null for the service's staff. */
+    merchant_ids: string[] | null;
+    outlivesSession: boolean;
     /** Sends COMMIT with the last statements. */
     commit(): Promise<void>;
   },
 ): Promise<boolean> {
-  const { texts, endsOwnSession, commit } = options;
+  const { texts, merchant_ids, outlivesSession, commit } = options;
   const { session_id } = action;
   const details = JSON.stringify(action.details);
-  const append = session_id === null || endsOwnSession ? insertNext : insertNextIfOpen;
+  const isChecked = session_id !== null && !outlivesSession;
   const rows = texts.map((text) => ({ ...text, action_id: action.id }));
   const locked = lockEnd(db, {});
-  const appended = append(db, { ...action, details });
+  const written = { ...action, details };
+  const appended = isChecked
+    ? insertNextIfAllowed(db, { ...written, merchant_ids })
+    : insertNext(db, written);
   try {
     // Each begins when the one before it has ended. Unless the action was appended, one of them
     // fails, and COMMIT rolls back.
-    const written = rows.length > 0 ? send(db, insertTexts(rows)) : null;
+    const added = rows.length > 0 ? send(db, insertTexts(rows)) : null;
     const moved = updateEnd(db, { id: action.id });
-    await Promise.all([locked, appended, written, moved, commit()]);
+    await Promise.all([locked, appended, added, moved, commit()]);
     return true;
   } catch (error) {
     if ((await appended.catch(() => null))?.length === 0) return false;
@@ -64,7 +84,7 @@ type Written = Omit<OperatorAction, 'details'> & { details: string };
  * fails if the chain has no end. Citus can return a column of such an insert only by an alias of the
  * table.
  */
-const nextInsert = (action: Written, isOpen: RawBuilder<boolean>) => {
+const nextInsert = (action: Written, isAllowed: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
   const { person_id, roles, address, session_id, merchant_id, details } = action;
   return sql<{ number: number }>`
@@ -78,19 +98,14 @@ const nextInsert = (action: Written, isOpen: RawBuilder<boolean>) => {
       ${address}::text as address, ${session_id}::uuid as session_id,
       ${merchant_id}::uuid as merchant_id) a
     left join operator_chain c on true
-    where ${isOpen}
+    where ${isAllowed}
     returning o.number`;
 };
 
 const insertNext = compileOnce((_db, action: Written) => nextInsert(action, sql`true`));
 
-const insertNextIfOpen = compileOnce((_db, action: Written) =>
-  nextInsert(
-    action,
-    sql`exists (select from console_sessions s join people p on p.id = s.access_id
-      where s.id = a.session_id and s.person_id = a.person_id
-        and s.ended_at is null and p.revoked_at is null)`,
-  ),
+const insertNextIfAllowed = compileOnce((_db, action: Written & Acting) =>
+  nextInsert(action, isStillAllowed(action)),
 );
 
 const insertTexts = statement((db, texts: (ActionText & { action_id: string })[]) =>
