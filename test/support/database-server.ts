@@ -1,6 +1,16 @@
 import pg from 'pg';
 
-export const serverUrl = process.env.TEST_DATABASE_URL ?? '';
+/**
+ * Services, commands and programs of the tests connect to databases at this address. They wait longer
+ * than in production, because a busy machine may pause for longer than five seconds.
+ */
+export const serverUrl = patientUrl(process.env.TEST_DATABASE_URL ?? '');
+
+function patientUrl(address: string): string {
+  const url = URL.parse(address);
+  url?.searchParams.set('connect_timeout', '120');
+  return url?.href ?? address;
+}
 
 // If TEST_DATABASE_URL names the coordinator of a Citus cluster, the tests run on that cluster: their
 // databases are made on all its nodes, and their tables are distributed.
@@ -60,6 +70,8 @@ export function urlThrough(port: number, database: string): string {
   url.host = `127.0.0.1:${port}`;
   // Otherwise the socket file of the server would be used.
   url.searchParams.delete('host');
+  // Tests of broken lines need the limits of production.
+  url.searchParams.delete('connect_timeout');
   return url.href;
 }
 

@@ -61,6 +61,8 @@ export type EmbeddedPostgresOptions = {
 };
 
 const defaultDatabase = 'tranche';
+/** No network can lose its answer. If it is late, this machine is busy. */
+const connectSeconds = 60;
 const backoffMaxMilliseconds = 5_000;
 const stableMilliseconds = 10_000;
 const portAttemptsMax = 5;
@@ -102,7 +104,8 @@ export async function findEmbeddedAddress(dataDir: string): Promise<string | nul
 
 function addressOf(port: number | string, password: string, database: string): string {
   const credentials = `${superuser}:${encodeURIComponent(password)}`;
-  return `postgresql://${credentials}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const name = encodeURIComponent(database);
+  return `postgresql://${credentials}@127.0.0.1:${port}/${name}?connect_timeout=${connectSeconds}`;
 }
 
 export async function startEmbeddedPostgres(

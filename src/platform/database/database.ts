@@ -9,7 +9,7 @@ import { sendDirectly } from './compile-once.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { queryByName } from './name-statements.ts';
 import { rememberColumns } from './remember-columns.ts';
-import { chooseServers, type Servers, serversOf } from './servers.ts';
+import { chooseServers, connectMillisecondsOf, type Servers, serversOf } from './servers.ts';
 import { prepareSession, verifyPooler, verifySession } from './session.ts';
 import { watchForStalls } from './stalled-connections.ts';
 import type { Tables } from './tables.ts';
@@ -69,6 +69,7 @@ export function openDatabase(
 ): Database {
   // A network that drops packets must not hold a request for ever.
   const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
+  const connectMilliseconds = connectMillisecondsOf(url);
   const servers = chooseServers(serversOf(url) ?? [url]);
   const watch = watchForStalls(
     (server, pids) => askServer(servers.Client, server, pids),
@@ -83,14 +84,17 @@ export function openDatabase(
     types: jsTypes,
     pipeline: true,
     application_name: 'tranche',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectMilliseconds,
     query_timeout: queryMilliseconds,
     keepAlive: true,
     async onConnect(client: pg.ClientBase) {
       gatherWrites(connectionOf(client).stream);
       watchForFaults(client);
       try {
-        const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
+        const backend = await prepareSession(client, {
+          statementMilliseconds: queryMilliseconds - graceMilliseconds,
+          firstMilliseconds: connectMilliseconds,
+        });
         watch.add(client, { ...backend, server: servers.of(client) });
         if (backend.pid === null) pooled.add(client);
         else rememberColumns(client);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serversOf } from './servers.ts';
+import { connectMillisecondsOf, serversOf } from './servers.ts';
 
 test('an address with several hosts names several servers', () => {
   assert.deepEqual(
@@ -23,4 +23,13 @@ test('what is no address is refused', () => {
   for (const url of ['mysql://a/t', 'postgres://a:port/t', 'postgres://a:1,b:x/t', 'a,b', '']) {
     assert.equal(serversOf(url), null, url);
   }
+});
+
+test('an address may say how long a connection has to open, otherwise it has five seconds', () => {
+  assert.equal(connectMillisecondsOf('postgres://a:1,b:2/t?connect_timeout=30&x=1'), 30_000);
+  assert.equal(connectMillisecondsOf('postgres://a/t?connect_timeout=9999999'), 600_000);
+  for (const value of ['', '0', '-1', 'soon', 'NaN']) {
+    assert.equal(connectMillisecondsOf(`postgres://a/t?connect_timeout=${value}`), 5_000, value);
+  }
+  assert.equal(connectMillisecondsOf('postgres://a/t'), 5_000);
 });

@@ -20,6 +20,19 @@ function withoutChoice(server: string): string {
   return url.href;
 }
 
+/** How long opening a connection may take, unless its address has a `connect_timeout`. */
+const connectSeconds = 5;
+
+/** Longer is no limit, and timers overflow after 24 days. */
+const connectSecondsMax = 600;
+
+/** Reads libpq's `connect_timeout`, in seconds, which the driver ignores. */
+export function connectMillisecondsOf(url: string): number {
+  const [first = ''] = serversOf(url) ?? [];
+  const seconds = Number(URL.parse(first)?.searchParams.get('connect_timeout'));
+  return 1000 * (seconds > 0 ? Math.min(seconds, connectSecondsMax) : connectSeconds);
+}
+
 type Connected = (error: Error | null, client?: pg.Client) => void;
 
 export type Servers = {

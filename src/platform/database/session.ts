@@ -31,9 +31,6 @@ const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   statement_timeout: '25s',
 };
 
-/** How long a server may take to answer a connection's first statement. */
-const firstMilliseconds = 5_000;
-
 /** The server takes no writes: a standby, or a primary that was demoted. */
 export class ServerReadOnly extends Error {
   /** PostgreSQL's own code for a write in a read-only transaction: callers retry. */
@@ -96,7 +93,14 @@ export class PoolerTooOld extends Error {
  */
 export async function prepareSession(
   client: pg.ClientBase,
-  statementMilliseconds: number,
+  {
+    statementMilliseconds,
+    firstMilliseconds,
+  }: {
+    statementMilliseconds: number;
+    /** How long a server may take to answer a connection's first statement. */
+    firstMilliseconds: number;
+  },
 ): Promise<Backend> {
   const wanted = { ...settings, statement_timeout: `${statementMilliseconds}ms` };
   const { processID } = client as unknown as { processID: number };
