@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { runCli } from '#cli/main.ts';
@@ -9,6 +12,7 @@ import { readGuides } from '#operating/docs/guides.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import { commandLine } from '../support/cli.ts';
 import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -63,19 +67,50 @@ const elsewhere: Record<string, () => void> = {
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
 let clone: string;
+const commands = http.createServer(runCommand);
 before(async () => {
   folder = await temporaryFolder();
+  await new Promise<void>((resolve) => commands.listen(0, '127.0.0.1', resolve));
   const env = { SANDBOX_GATEWAY: 'hyperswitch' };
   sandbox = await startSandbox(path.join(folder.path, 'data'), env);
   clone = path.join(folder.path, 'tranche');
   await fs.mkdir(path.join(clone, 'bin'), { recursive: true });
-  await fs.symlink(path.join(root, 'bin/tranche'), path.join(clone, 'bin/tranche'));
   await fs.symlink(sandbox.dataDir, path.join(clone, '.tranche'));
 });
 after(async () => {
+  commands.close();
   await kill(sandbox);
   await folder.remove();
 });
+
+/**
+ * Makes the `tranche` of a guide. In the quickstart, and where it reads a file, it is the program that
+ * a reader has. Otherwise it asks this process to run the command, because a program would load
+ * hundreds of modules for each.
+ */
+async function placeProgram(file: string): Promise<void> {
+  const place = path.join(clone, 'bin/tranche');
+  const program = path.join(root, 'bin/tranche');
+  await fs.rm(place, { force: true });
+  if (file.endsWith('quickstart.md')) return await fs.symlink(program, place);
+  const { port } = commands.address() as AddressInfo;
+  const lines = [
+    '#!/bin/sh',
+    `case " $* " in *' --file '*) exec '${program}' "$@" ;; esac`,
+    'for word; do set -- "$@" --data-urlencode "word=$word"; shift; done',
+    `exec curl -s --fail-with-body http://127.0.0.1:${port} "$@"`,
+  ];
+  await fs.writeFile(place, lines.join('\n'), { mode: 0o755 });
+}
+
+/** Answers with the output of a command, as an error if it was refused. */
+async function runCommand(request: http.IncomingMessage, response: http.ServerResponse) {
+  const words = new URLSearchParams(await readText(request)).getAll('word');
+  // A sandbox has its own master key.
+  const { run } = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
+  const { code, stdout, stderr } = await run(...words);
+  response.writeHead(code === 0 ? 200 : 422).end(code === 0 ? stdout : stderr);
+}
 
 /** Joins a file's blocks into one script; each block writes its output into a file of its own. */
 function writeScript(blocks: Block[], outputs: string): string {
@@ -121,7 +156,6 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       DATA_DIR: sandbox.dataDir,
       // Every command would compile the same files again.
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      NODE_OPTIONS: process.env.NODE_OPTIONS,
       // A guide installs from the sandbox alone: nothing answers here.
       npm_config_registry: 'http://127.0.0.1:9',
       npm_config_audit: 'false',
@@ -198,6 +232,7 @@ for (const file of files) {
       const isRun = blocks.some((block) => block.language === 'sh' && block.text.includes(caption));
       assert.ok(isRun, `${file}, line ${line}: ${caption} is never used`);
     }
+    await placeProgram(file);
     await run(file, await setupFor(file), blocks);
   });
 }
@@ -259,6 +294,13 @@ test('the receiver of the callbacks guide keeps a paid order paid, whatever anot
   assert.deepEqual(await tell('cancelled'), [200, 'successful']);
 });
 
+/** A value of sandbox.json. The quickstart and the first guide after it read it with a program. */
+const sandboxValue = (name: string) =>
+  name
+    .split('.')
+    // biome-ignore lint/suspicious/noExplicitAny: a path in a file.
+    .reduce((value: any, key) => value[key], sandbox.file);
+
 let isInstalled = false;
 
 /** The variables that the quickstart has defined before a reader opens another guide. */
@@ -272,7 +314,11 @@ async function setupFor(file: string): Promise<Block[]> {
     .filter((block) => block.language === 'sh' && /^(mkdir|export PATH|post\(\))/.test(block.text))
     .map((block) => ({
       ...block,
-      text: block.text.replace(isFirst ? /\npost .*$/ : /\n(?:post|npm install) .*$/, ''),
+      text: isFirst
+        ? block.text.replace(/\npost .*$/, '')
+        : block.text
+            .replace(/\n(?:post|npm install) .*$/, '')
+            .replaceAll(/\$\(sandbox ([\w.]+)\)/g, (_, name) => sandboxValue(name)),
     }));
 }
 
