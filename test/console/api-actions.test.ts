@@ -962,7 +962,7 @@ describe('a bulk action', () => {
       rows.map(({ person_id }) => person_id),
       [reviewer.id, reviewer.id],
     );
-    for (const shopper of shoppers) await assertBalanced(paying, shopper);
+    await assertBalanced(paying, ...shoppers);
   });
 
   test('resends what was given up, and goes on after a stop', async () => {

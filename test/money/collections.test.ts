@@ -16,6 +16,7 @@ import {
   assertBalanced,
   atGateway,
   cards,
+  closeBooks,
   planOf,
 } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
@@ -29,7 +30,7 @@ let paying: Paying;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z', givesUp: true });
 });
-after(() => paying.close());
+after(() => closeBooks(paying));
 beforeEach(() => paying.clearFaults());
 
 async function bought(term: number, options: { card?: string; amount?: number } = {}) {

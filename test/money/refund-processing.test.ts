@@ -15,6 +15,7 @@ import {
   assertBalanced,
   atGateway,
   cards,
+  closeBooks,
   partsOf,
   planOf,
   refundNow,
@@ -31,7 +32,7 @@ let paying: Paying;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z', givesUp: true });
 });
-after(() => paying.close());
+after(() => closeBooks(paying));
 beforeEach(() => paying.clearFaults());
 
 const deps = () => paying.service.deps;

@@ -55,7 +55,7 @@ import { until } from '../support/until.ts';
 // does again what the lost one did, and no money may move twice.
 
 const webhookSecret = 'whsec_of_the_tests';
-const checkouts = isLong ? 20 : 8;
+const checkouts = isLong ? 20 : 3;
 const declined = '4000000000000002';
 /** The day of the month chooses the gateway, or TRANCHE_SEED. */
 const seed = Number(process.env.TRANCHE_SEED ?? Temporal.Now.plainDateISO('UTC').day);
@@ -149,12 +149,12 @@ for (const [name, delay, protocol] of delays) {
       paying.clock.advance(delay);
       await restored(backup, async (again) => {
         await again.work();
-        for (const { id } of shoppers) {
-          const shopper = again.open(id);
+        const restoredShoppers = shoppers.map(({ id }) => again.open(id));
+        for (const shopper of restoredShoppers) {
           assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
           assert.deepEqual((await atGateway(shopper)).taken, [33_333, 33_334]);
-          await assertBalanced(again, shopper);
         }
+        await assertBalanced(again, ...restoredShoppers);
       });
     });
 
@@ -247,12 +247,12 @@ for (const [name, delay, protocol] of delays) {
         await again.pass({ days: 40 });
         for (const url of challenges) await answerChallenge(url, 'approve');
         await again.pass({ days: 10 });
-        for (const { id } of [shopper, overdue]) {
-          const one = again.open(id);
+        const both = [shopper, overdue].map(({ id }) => again.open(id));
+        for (const one of both) {
           assert.deepEqual(await planOf(one), ['1 collected', '2 collected', '3 scheduled']);
           assert.deepEqual((await atGateway(one)).taken, [33_333, 33_334]);
-          await assertBalanced(again, one);
         }
+        await assertBalanced(again, ...both);
       });
     });
 
@@ -271,14 +271,13 @@ for (const [name, delay, protocol] of delays) {
         // The refund is lost with the database. Its hold is not, and the card takes its place.
         assert.deepEqual(await planOf(other), ['1 scheduled', '2 scheduled', '3 scheduled']);
         assert.deepEqual(await atGateway(other), { taken: [], held: [], returned: 0 });
-        await assertBalanced(again, one);
-        await assertBalanced(again, other);
+        await assertBalanced(again, one, other);
       });
     });
 
     test('refunds nothing twice', async () => {
       const shoppers: Shopper[] = [];
-      for (let number = 0; number < 5; number += 1) shoppers.push(await bought());
+      for (let number = 0; number < 2; number += 1) shoppers.push(await bought());
       await paying.pass({ days: 35 });
       const refunds: string[] = [];
       for (const shopper of shoppers) refunds.push(await askRefund(paying, shopper, 60_000));
@@ -294,11 +293,11 @@ for (const [name, delay, protocol] of delays) {
       paying.clock.advance(delay);
       await restored(backup, async (again) => {
         await approve(again);
-        for (const { id } of shoppers) {
-          const shopper = again.open(id);
+        const restoredShoppers = shoppers.map(({ id }) => again.open(id));
+        for (const shopper of restoredShoppers) {
           assert.equal((await atGateway(shopper)).returned, 26_667);
-          await assertBalanced(again, shopper);
         }
+        await assertBalanced(again, ...restoredShoppers);
       });
     });
   });
@@ -491,12 +490,12 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const recordedNow = { there: await there(), plans: await plans(), kept: await kept() };
       assert.deepEqual(recordedNow, done);
       assert.equal(await statusOf(again, refund), 'complete');
-      for (const one of known) await assertBalanced(again, one);
+      await assertBalanced(again, ...known);
       const blocked = ['1 authorised', '2 scheduled', '3 scheduled'];
       assert.deepEqual(await planOf(voided), blocked);
 
       await again.pass({ days: 31 });
-      for (const one of known) await assertBalanced(again, one);
+      await assertBalanced(again, ...known);
       assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
       assert.deepEqual((await atGateway(voided)).taken, []);
       // The shopper approves after the recording. The collector would have charged again.
