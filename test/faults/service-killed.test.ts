@@ -12,7 +12,7 @@ import {
   stop,
   tranche,
 } from '../support/sandbox-process.ts';
-import { rules, runs } from '../support/service.ts';
+import { isLong, rules } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -35,7 +35,7 @@ after(async () => {
 });
 
 test('a service killed under load loses no acknowledged checkout, and recovers at its next start', async (t) => {
-  const rounds = runs(20);
+  const rounds = isLong ? 20 : 1;
   const load = startLoad({ baseUrl: () => sandbox.file.base_url, callers });
   t.after(load.stop);
   for (let round = 0; round < rounds; round += 1) {

@@ -4,6 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
+import { commandLine } from '../support/cli.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { post, request } from '../support/http.ts';
 import {
@@ -211,15 +212,13 @@ describe('a start that is refused', () => {
 
   test('lists all bad settings, and touches nothing', async () => {
     const untouched = path.join(folder.path, 'untouched');
-    const program = await startRefused({ DATA_DIR: untouched, PORT: 'web', LOG_LEVEL: 'loud' });
-    assert.equal(program.code, 1);
-    assert.match(program.stderr(), /PORT is "web"[\s\S]*LOG_LEVEL is "loud"/);
+    const env = { DATA_DIR: untouched, PORT: 'web', LOG_LEVEL: 'loud' };
+    await commandLine(env).refused(1, /PORT is "web"[\s\S]*LOG_LEVEL is "loud"/, 'sandbox');
     assert.equal(await exists(untouched), false);
   });
 
   test('of a sandbox in production names the command for production', async () => {
-    const program = await startRefused(productionSettings);
-    assert.notEqual(program.code, 0);
-    assert.match(program.stderr(), /tranche serve/);
+    const env = { DATA_DIR: dataDir(), PORT: '0', ...productionSettings };
+    await commandLine(env).refused(2, /tranche serve/, 'sandbox');
   });
 });
