@@ -49,7 +49,6 @@ export const slowFiles = [
   'test/money/clock.test.ts',
   'test/browser/plan-in-browser.test.ts',
   'test/faults/dead-connection.test.ts',
-  'test/sdk/shop-drill.test.ts',
   'test/callbacks/many-due.test.ts',
   'test/faults/rolling.test.ts',
   'test/payments/no-late-holds.test.ts',

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { drillChecks } from '#hosting/sandbox/drill.ts';
@@ -15,6 +17,8 @@ import {
 import { kill, liftLimits, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { checkoutBody } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const shopServer = path.join(import.meta.dirname, '../../examples/shop/server.js');
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -145,6 +149,45 @@ describe('the drill', { concurrency: true }, () => {
     assert.ok(answers[0].sent_in >= 4_000, 'the body came in pieces, over seconds');
     const { milliseconds, sent_in } = answers[0];
     assert.ok(milliseconds < sent_in, 'which is not held against the receiver');
+  });
+
+  test('the demo shop passes every check, with both keys of a rotation', async (t) => {
+    const { base_url, integration } = sandbox.file;
+    const shop = spawn(process.execPath, [shopServer], {
+      env: {
+        TRANCHE_URL: base_url,
+        CLIENT_SECRET: integration.client_secret,
+        SIGNING_KEY: keys.join(),
+        SHOP_PORT: '0',
+        SHOP_FILE: path.join(folder.path, 'shop.json'),
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    t.after(() => shop.kill());
+    const [first] = await once(shop.stdout, 'data');
+    const { url } = JSON.parse(String(first));
+
+    // A shopper fills the cart and goes to the payment page.
+    let cookie = '';
+    const submit = async (action: string, fields: Record<string, string>) => {
+      const answer = await fetch(`${url}${action}`, {
+        method: 'POST',
+        headers: { origin: url, cookie },
+        body: new URLSearchParams(fields),
+        redirect: 'manual',
+      });
+      cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? cookie;
+      return answer.headers.get('location') ?? '';
+    };
+    const home = await (await fetch(url)).text();
+    const [, product = ''] = /\/products\/([\w-]+)/.exec(home) ?? [];
+    await submit('/cart', { product });
+    assert.match(await submit('/orders', { email: 'thandi@example.com' }), /\/pay\//);
+
+    const orderUrl = `${url}/orders/{reference}`;
+    const { report, results } = await drill(`${url}/callback`, '--order-url', orderUrl);
+    assert.deepEqual(results, all('pass'));
+    assert.equal(report.is_known_order, true);
   });
 
   test('a naive receiver fails the checks with forged callbacks and with a changing order', async () => {
