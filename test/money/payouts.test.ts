@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import { auditSlice } from '#checks/books/audit-books.ts';
 import { findDifferences, findViolations } from '#checks/invariants/invariants.ts';
 import { changePage } from '#merchants/change-page.ts';
@@ -41,6 +41,13 @@ before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
   nomsa = commandsOf(paying);
   sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
+});
+afterEach(async () => {
+  // Time passes for all merchants. Days and months of merchants whose test is over show nothing more.
+  const { pool } = paying.service.deps.database;
+  for (const table of ['payout_days', 'statement_months']) {
+    await pool.query(`update ${table} set due_at = '2100-01-01'`);
+  }
 });
 after(async () => {
   try {
