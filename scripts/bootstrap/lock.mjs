@@ -65,10 +65,27 @@ function takeLock() {
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
-    throw new Refusal(
-      `${root} cannot be written (${error.code}), and something has to be installed there. Run this once as the user who owns the folder.`,
-    );
+    throw notWritable(error);
   }
+}
+
+/** @param {NodeJS.ErrnoException} error */
+function notWritable({ code }) {
+  return new Refusal(
+    `${root} cannot be written (${code}), and something has to be installed there. Run this once as the user who owns the folder.`,
+  );
+}
+
+/** Windows also denies access for a moment, while another process removes a file. */
+const denials = process.platform === 'win32' ? ['EROFS'] : ['EACCES', 'EPERM', 'EROFS'];
+
+/**
+ * Another start may have removed the lock. A lock that this user may not read or remove would be
+ * there for ever.
+ * @param {NodeJS.ErrnoException} error
+ */
+function refuseIfDenied(error) {
+  if (denials.includes(error.code)) throw notWritable(error);
 }
 
 function readLock() {
@@ -79,7 +96,8 @@ function readLock() {
     // An empty file means that its holder is about to write to it.
     const isHeld = text === '' || pids.some((pid) => pid !== process.pid && isAlive(pid));
     return { text, isStale: !isHeld || silence > staleMilliseconds };
-  } catch {
+  } catch (error) {
+    refuseIfDenied(error);
     return null;
   }
 }
@@ -94,8 +112,8 @@ function removeStale(text) {
   try {
     fs.renameSync(lockFile, aside);
     if (fs.readFileSync(aside, 'utf8') !== text) fs.linkSync(aside, lockFile);
-  } catch {
-    // Another start has removed it.
+  } catch (error) {
+    refuseIfDenied(error);
   }
   fs.rmSync(aside, { force: true });
 }

@@ -15,8 +15,11 @@ import { OperatorError, operate } from '#record/actions/operate.ts';
 import { repairClock } from '#record/alerts/repair-clock.ts';
 import { type Command, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
+import type { Terminal } from './terminal.ts';
 
-const silent = pino({ level: 'silent' });
+/** Tells the operator why a migration waits. */
+const warningsOn = (terminal: Terminal) =>
+  pino({ level: 'warn' }, { write: (line) => terminal.warn(`tranche: ${JSON.parse(line).msg}`) });
 
 const migrateCommand = command({
   name: 'database migrate',
@@ -28,7 +31,8 @@ belongs for ever to the environment (TRANCHE_ENV) that first used it.
   async run({ print, ...context }) {
     const migrated = await withDatabase(context, async ({ database, clock, config }) => {
       await refuseOtherEnvironment(database.db, config.environment);
-      const version = await migrate(database, { clock, log: silent });
+      const log = warningsOn(context.terminal);
+      const version = await migrate(database, { clock, log });
       await claimInstallation(database.db, config.environment, timestamp(clock.now()));
       return { version, environment: config.environment };
     });

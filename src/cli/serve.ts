@@ -27,14 +27,21 @@ Migrations are applied first; nodes that start together wait for each other.
     const log = openLog(config);
     const stopped = untilStopped();
     // The service is loaded only here, so that other commands start quickly.
-    const { startService } = await import('#hosting/running/supervisor.ts');
+    const { startService, StoppedEarly } = await import('#hosting/running/supervisor.ts');
     const running = await startService(config, {
       role,
       processes: Number(values.processes),
       log,
+      stopped,
     }).catch((error) => {
+      if (error instanceof StoppedEarly) return null;
       throw explainStart(error);
     });
+    if (running === null) {
+      log.info({}, 'stopped before it was ready');
+      log.flushSync();
+      return;
+    }
     log.info(
       {
         base_url: config.baseUrl,

@@ -6,6 +6,7 @@ import net from 'node:net';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
+import { schemaLock } from '#platform/database/distribute-database.ts';
 import { listMigrations } from '#platform/database/migrate.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
@@ -360,6 +361,20 @@ async function sendRaw(host: string, bytes: string): Promise<{ status: number; t
 }
 
 describe('nodes on one database', () => {
+  test('stop when they are told to while another one migrates it', async () => {
+    const url = await emptyDatabase();
+    await onDatabase(url, async (other) => {
+      await other.query('select pg_advisory_lock($1)', [schemaLock]);
+      const node = launch(['serve'], { ...envFor(url), PORT: '0' });
+      programs.push(node);
+      await until('the node to wait', () =>
+        node.lines().some(({ msg }) => /^another process migrates/.test(String(msg))),
+      );
+      assert.equal((await stop(node)).code, 0, node.stderr());
+      assert.equal(node.lines().at(-1)?.msg, 'stopped before it was ready');
+    });
+  });
+
   test('start together: one migrates, the other waits; both serve, also on a newer database, until a migration breaks this program', async () => {
     const url = await emptyDatabase();
     const nodes = await Promise.all([serve(url), serve(url)]);

@@ -48,9 +48,11 @@ async function installFromHere(release: string): Promise<void> {
 }
 
 test('a release serves its pages without the packages that build, test or check', async (t) => {
-  execFileSync('tar', ['-xzf', archive, '-C', folder.path]);
-  const [name = ''] = (await fs.readdir(folder.path)).filter((one) => /^tranche-\d/.test(one));
-  const release = path.join(folder.path, name);
+  const place = path.join(folder.path, 'a folder with spaces');
+  await fs.mkdir(place);
+  execFileSync('tar', ['-xzf', archive, '-C', place]);
+  const [name = ''] = await fs.readdir(place);
+  const release = path.join(place, name);
   assert.deepEqual(findLockGaps(release), []);
   await installFromHere(release);
   const exists = (file: string) =>
@@ -90,18 +92,27 @@ test('a release serves its pages without the packages that build, test or check'
   assert.equal(await served.exited, 0, served.stderr());
 });
 
-/** Starts a release, and returns the line in which it says that it is ready. */
+/**
+ * Starts a release as a container does, with its secrets in files, and returns the line in which it
+ * says that it is ready.
+ */
 async function serveRelease(release: string, databaseUrl: string) {
   const { PATH, HOME } = process.env;
-  const child = spawn(path.join(release, 'bin/tranche'), ['serve'], {
+  const secrets = {
+    DATABASE_URL: databaseUrl,
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    GATEWAY_MAIN_STRIPE_SECRET_KEY: 'sk_test_of_tests',
+  };
+  const files: Record<string, string> = {};
+  for (const [name, secret] of Object.entries(secrets)) {
+    files[`${name}_FILE`] = path.join(folder.path, name);
+    await fs.writeFile(path.join(folder.path, name), `${secret}\n`);
+  }
+  const child = spawn(path.join(release, 'bin/tranche'), ['serve', '--processes', '2'], {
     cwd: release,
     env: {
-      PATH,
-      HOME,
-      PORT: '0',
-      DATABASE_URL: databaseUrl,
-      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-      STRIPE_SECRET_KEY: 'sk_test_of_tests',
+      ...{ PATH, HOME, PORT: '0', ...files },
+      GATEWAYS: 'main',
       STRIPE_PUBLISHABLE_KEY: 'pk_test_of_tests',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -132,6 +143,22 @@ async function serveRelease(release: string, databaseUrl: string) {
   assert.match(stderr, /Port \d+ is in use/);
   return await serveRelease(release, databaseUrl);
 }
+
+test('a user who may not write the folder is told so, beside a lock that a killed start left', async () => {
+  const place = path.join(folder.path, 'locked');
+  const steps = path.join(place, 'scripts/bootstrap');
+  await fs.cp(path.join(root, 'scripts/bootstrap'), steps, { recursive: true });
+  await fs.writeFile(path.join(place, '.install.lock'), '999999999\n');
+  await fs.chmod(place, 0o555);
+  const take = `
+    if (process.getuid() === 0) process.seteuid(65534);
+    const { withLock } = await import(${JSON.stringify(path.join(steps, 'lock.mjs'))});
+    await withLock(() => console.log('taken')).catch(({ message }) => console.log(message));`;
+  const args = ['--input-type=module', '--eval', take];
+  const said = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 120_000 });
+  await fs.chmod(place, 0o755);
+  assert.match(said, /cannot be written \(EACCES\).* as the user who owns the folder\.$/m);
+});
 
 type Component = { name: string; version: string; properties: { name: string; value: string }[] };
 

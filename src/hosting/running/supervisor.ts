@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { fileURLToPath } from 'node:url';
 import { listPlaintextHosts } from '#config/addresses.ts';
 import type { Config, Role } from '#config.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
@@ -30,7 +31,12 @@ type ServiceOptions = {
   log: Logger;
   /** Called once no other process can be using the data folder. */
   whenOwned?: () => Promise<void>;
+  /** Resolves when the operator stops the service, perhaps before it is ready. */
+  stopped?: Promise<void>;
 };
+
+/** The operator stopped the service while it waited for its database. */
+export class StoppedEarly extends Error {}
 
 /** The parts that were started, each as the function that ends it. */
 type Started = (() => Promise<void>)[];
@@ -63,7 +69,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       gateways: config.gateways ?? (await startGateways(config, log, started)),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
-    await waitForDatabase(() => prepareDatabase(ready, role, log), log);
+    await unlessStopped(
+      waitForDatabase(() => prepareDatabase(ready, role, log), log),
+      options.stopped,
+    );
     const start = processes === 1 ? startOne : startSeveral;
     const readMetrics = await start(ready, options, inFlightGrace(config), started);
     const metrics = await serveMetrics(config, readMetrics);
@@ -179,6 +188,17 @@ function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['r
   return config.databaseUrl === null && processes === 1 ? 'memory' : 'postgres';
 }
 
+/**
+ * A node may wait for minutes until the database answers, and for hours until another node has
+ * migrated it. A migration that is cut off leaves nothing behind.
+ */
+async function unlessStopped(work: Promise<void>, stopped?: Promise<void>): Promise<void> {
+  const cut = stopped?.then(() => {
+    throw new StoppedEarly('The service was stopped before it was ready.');
+  });
+  await (cut ? Promise.race([work, cut]) : work);
+}
+
 /** A node that starts during a failover waits for the new primary. */
 const startGraceMilliseconds = 60_000;
 
@@ -228,7 +248,7 @@ async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Pr
   }
 }
 
-const processFile = new URL('./process.ts', import.meta.url).pathname;
+const processFile = fileURLToPath(new URL('./process.ts', import.meta.url));
 
 /** Messages of a process to its supervisor: it is ready to serve, or it could not start. */
 export const readyMessage = 'ready';
@@ -270,10 +290,13 @@ async function startProcesses(
   return { stop };
 }
 
-/** The decisions made here, as settings for a process. */
+/**
+ * The decisions made here, as settings for a process. It also inherits our environment, where a
+ * secret may be named by its file. A process refuses a setting that it gets in both ways.
+ */
 function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
-  return {
+  const settings = {
     HOST: config.host,
     PORT: String(config.port),
     BASE_URL: config.baseUrl,
@@ -289,6 +312,8 @@ function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
     ...(previousKey !== undefined && { MASTER_KEY_PREVIOUS: previousKey }),
     ...environmentOf(config.gateways),
   };
+  const files = Object.keys(settings).map((name) => [`${name}_FILE`, '']);
+  return { ...settings, ...Object.fromEntries(files) };
 }
 
 /**

@@ -138,7 +138,7 @@ export async function migrate(
   const codeVersion = migrations.at(-1)?.version ?? 0;
   const lock = await database.pool.connect();
   try {
-    await takeSchemaLock(lock, deps.clock);
+    await takeSchemaLock(lock, deps);
     const client = await database.pool.connect();
     try {
       await createVersions(client);
@@ -171,14 +171,15 @@ export async function migrate(
 }
 
 /** Waits while another node migrates. */
-async function takeSchemaLock(client: pg.PoolClient, clock: Clock): Promise<void> {
+async function takeSchemaLock(client: pg.PoolClient, { clock, log }: MigrateDeps): Promise<void> {
   await client.query('begin');
   await client.query('set local idle_in_transaction_session_timeout = 0');
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     // This statement has no parameters: with parameters it would keep its snapshot as long as the
     // transaction, and an index that is built concurrently waits for every older snapshot.
     const { rows } = await client.query(`select pg_try_advisory_xact_lock(${schemaLock}) as taken`);
     if (rows[0].taken) return;
+    if (isFirst) log.warn({}, 'another process migrates the database: waiting for it');
     await clock.sleep(pauseMilliseconds);
   }
 }
