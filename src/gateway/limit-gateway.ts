@@ -3,11 +3,13 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { inSpan } from '#platform/tracing/trace.ts';
 import { createBreaker } from './breaker.ts';
 import { type Gateway, OutcomeUnknown } from './gateway.ts';
-import { createPacer } from './pacer.ts';
+import { createPacer, type Pacer } from './pacer.ts';
 
 export type GatewayLimits = {
   /** The limit for all users of the gateway in this process. Null if there is no limit. */
   requestsPerSecond: number | null;
+  /** The limit for one kind of call, if the gateway has one. */
+  requestsPerSecondOfKind?: number;
   /** Tests use a lower value. */
   failuresMax?: number;
 };
@@ -34,6 +36,9 @@ const shopperCalls = new Set([
  * budget.
  */
 const localCalls = new Set(['readEvent']);
+
+/** Calls that are one kind to the gateway: both make a payment. */
+const sameKind = new Map([['charge', 'begin']]);
 
 /** A reconciliation reads thousands of pages and no shopper waits for it. */
 const readCalls = new Set(['listRecords']);
@@ -63,7 +68,8 @@ export function limitGateway(
   limits: GatewayLimits,
 ): Gateway {
   const breaker = createBreaker(limits);
-  const limiter = { clock, log, observe, breaker, pacers: createPacers(limits.requestsPerSecond) };
+  const pacers = createPacers(limits.requestsPerSecond);
+  const limiter = { clock, log, observe, breaker, pacers, pacersOf: pacersByKind(limits) };
   const limited = Object.entries(gateway).map(([name, member]) => {
     if (typeof member !== 'function' || localCalls.has(name)) return [name, member];
     const call = member as (...args: unknown[]) => Promise<unknown>;
@@ -80,7 +86,9 @@ type Limiter = {
   readonly log: Logger;
   readonly observe: ObserveCall;
   readonly breaker: ReturnType<typeof createBreaker>;
-  readonly pacers: ReturnType<typeof createPacers>;
+  readonly pacers: Pacers | null;
+  /** The pacers of one kind of call. Null if the gateway has no limit for a kind. */
+  readonly pacersOf: (name: string) => Pacers | null;
 };
 
 function userOf(name: string): User {
@@ -92,7 +100,7 @@ function callLimited<T>(limiter: Limiter, name: string, call: () => Promise<T>):
   const { clock, observe, breaker } = limiter;
   return inSpan(`gateway ${name}`, 'client', async (span) => {
     refuseIfOpen(limiter);
-    await pace(limiter, userOf(name));
+    await pace(limiter, name);
     // The breaker may have opened in the meantime.
     refuseIfOpen(limiter);
     breaker.enter();
@@ -107,7 +115,7 @@ function callLimited<T>(limiter: Limiter, name: string, call: () => Promise<T>):
       note('answered');
       return answer;
     } catch (error) {
-      noteFailure(limiter, error);
+      noteFailure(limiter, name, error);
       note(error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused');
       throw error;
     }
@@ -120,29 +128,34 @@ function refuseIfOpen({ breaker, clock }: Limiter): void {
   }
 }
 
-/** Waits until the budget allows a call, or throws if that takes too long. */
-async function pace({ pacers, clock }: Limiter, user: User): Promise<void> {
-  if (pacers === null) return;
+/** Waits until the budgets allow a call, or throws if that takes too long. */
+async function pace({ pacers, pacersOf, clock }: Limiter, name: string): Promise<void> {
   const now = clock.monotonic();
-  const [own, other] = [pacers[user], pacers[user === 'shopper' ? 'worker' : 'shopper']];
-  const mayBorrow = user !== 'reconciliation' && own.waitMs(now) > 0 && other.waitMs(now) === 0;
-  const pacer = mayBorrow ? other : own;
-  const waitMs = pacer.waitMs(now);
+  const user = userOf(name);
+  const chosen = [pacers, pacersOf(name)].flatMap((all) => all ?? []).map(choosePacer(user, now));
+  const waitMs = Math.max(0, ...chosen.map((pacer) => pacer.waitMs(now)));
   if (waitMs > waitMsMax[user]) {
     throw new OutcomeUnknown('the budget of requests to the gateway is used up');
   }
-  pacer.take(now);
+  for (const pacer of chosen) pacer.take(now);
   if (waitMs > 0) await clock.sleep(waitMs);
 }
 
-function noteFailure(limiter: Limiter, error: unknown): void {
-  const { clock, log, breaker, pacers } = limiter;
+const choosePacer = (user: User, now: number) => (all: Pacers) => {
+  const [own, other] = [all[user], all[user === 'shopper' ? 'worker' : 'shopper']];
+  const mayBorrow = user !== 'reconciliation' && own.waitMs(now) > 0 && other.waitMs(now) === 0;
+  return mayBorrow ? other : own;
+};
+
+function noteFailure(limiter: Limiter, name: string, error: unknown): void {
+  const { clock, log, breaker, pacers, pacersOf } = limiter;
   const now = clock.monotonic();
   const why = error instanceof OutcomeUnknown ? error.why : null;
   if (why === 'too_many') {
     const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
     const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
-    for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, pauseMs);
+    // A limit of one kind is the lower one. Every other kind pauses at its own answer.
+    for (const pacer of Object.values(pacersOf(name) ?? pacers ?? {})) pacer.pause(now, pauseMs);
   }
   if (why !== 'no_answer') noteAnswer(limiter);
   else if (breaker.failed(now)) log.error({ err: error }, 'the gateway does not answer');
@@ -152,7 +165,20 @@ function noteAnswer({ breaker, log }: Limiter): void {
   if (breaker.answered()) log.info('the gateway answers again');
 }
 
-function createPacers(requestsPerSecond: number | null) {
+function pacersByKind({ requestsPerSecondOfKind: limit }: GatewayLimits): Limiter['pacersOf'] {
+  const byKind = new Map<string, Pacers | null>();
+  return (name) => {
+    // The share of a reconciliation is lower than the limit of a kind.
+    if (limit === undefined || readCalls.has(name)) return null;
+    const kind = sameKind.get(name) ?? name;
+    if (!byKind.has(kind)) byKind.set(kind, createPacers(limit));
+    return byKind.get(kind) ?? null;
+  };
+}
+
+type Pacers = Record<User, Pacer>;
+
+function createPacers(requestsPerSecond: number | null): Pacers | null {
   if (requestsPerSecond === null) return null;
   const share = (part: number) => {
     const perSecond = requestsPerSecond * part;

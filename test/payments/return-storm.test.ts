@@ -66,6 +66,30 @@ describe('all users of the gateway in a process share', () => {
     assert.ok(count > 0 && count <= 20 * seconds + 10, `${count} requests in ${seconds} seconds`);
   });
 
+  test('one budget for each kind of call, which leaves the other kinds alone', async () => {
+    const asked = await countRequests({ method: 'GET', path: '/v1/refunds/:id' });
+    const waits: number[] = [];
+    const sleep = async (milliseconds: number) => void waits.push(milliseconds);
+    const clock = { ...systemClock, monotonic: () => 0, sleep };
+    const limits = { requestsPerSecond: 80, requestsPerSecondOfKind: 20 };
+    const busy = () => Promise.reject(new OutcomeUnknown('busy', 'too_many', 4_000));
+    const { gateway } = paying.gateway;
+    const limited = limitGateway({ ...gateway, capture: busy }, { clock, log }, limits);
+    const look = () => limited.refundStatus(merchantAt(), 're_unknown');
+    await Promise.allSettled(Array.from({ length: 400 }, look));
+    const seconds = Math.max(...waits) / 1000;
+    const count = await asked();
+    assert.ok(count > 0 && count <= 20 * seconds + 10, `${count} requests in ${seconds} seconds`);
+    const hold = { key: 'k', merchant: merchantAt(), payment_ref: 'pi_unknown', amount: 1 };
+    await assert.rejects(limited.capture(hold), /busy/);
+    waits.length = 0;
+    await assert.rejects(limited.payment(merchantAt(), 'pi_unknown'), /status 404/);
+    const [shopper = 0] = waits;
+    assert.ok(shopper < 1_000, `a shopper waits for ${shopper} ms`);
+    await assert.rejects(limited.capture(hold), /busy/);
+    assert.ok(Math.max(...waits) >= 4_000, 'the next capture waits as long as it was asked to');
+  });
+
   test('none of that budget with events that anyone may post', async () => {
     const { gateway } = paying.gateway;
     // No time passes, so a call that has to wait is seen.

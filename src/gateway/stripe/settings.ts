@@ -33,12 +33,12 @@ export const stripeSettings: AdapterSettings = {
   },
 
   /**
-   * Stripe allows 100 requests a second in live mode and 25 in test mode. Several processes share
-   * that; if they exceed it, Stripe answers 429 and they pause.
+   * Stripe allows 100 requests a second in live mode and 25 in test mode, and in both 25 to one
+   * endpoint. Several processes share that; if they exceed it, Stripe answers 429 and they pause.
    */
   limits({ secretKey, testGateway }) {
     if (testGateway) return { requestsPerSecond: null };
-    return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
+    return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20, requestsPerSecondOfKind: 20 };
   },
 
   capabilities: ({ webhookSecret }) => ({
