@@ -22,6 +22,7 @@ import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts'
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
 import { routeCheckout } from '#purchases/payments/route-checkout.ts';
+import { exportPayouts } from '#purchases/payouts/review-payout.ts';
 import { payPlan } from '#purchases/shoppers/pay-plan.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { commandLine } from '../support/cli.ts';
@@ -259,7 +260,9 @@ test('heartbeats are raised at each gateway, and one that is ahead stops money a
       assert.match((await deps.money.problem(name)) ?? '', /The gateway peach is ahead/);
     }
   } finally {
-    await port.writeHeartbeat({ ...heartbeat, count: there.count });
+    await pool.query(`update gateway_heartbeats set heartbeat = $1 where gateway = 'peach'`, [
+      there.count + 5,
+    ]);
     await pool.query('update gateway_heartbeat set stopped_at = null, stopped_reason = null');
     atMain.clock.advance({ seconds: 2 });
     assert.equal(await deps.money.problem(), null);
@@ -458,11 +461,23 @@ test('a gateway that refuses our key stops the heartbeats of no other one', asyn
   assert.equal(after[0].heartbeat, before[0].heartbeat + 1);
 });
 
-test('an export needs the new heartbeat at one gateway, and not at all of them', async () => {
-  const writeHeartbeat = () => Promise.reject(new OutcomeUnknown('no answer', 'no_answer'));
-  assert.equal(await guardAt({ main: { writeHeartbeat } }).raiseHeartbeatNow(), null);
-  const none = guardAt({ main: { writeHeartbeat }, peach: { writeHeartbeat } });
-  await assert.rejects(none.raiseHeartbeatNow(), OutcomeUnknown);
+test('a file for the bank needs the new heartbeat at one gateway, and an export all of them compared', async () => {
+  const away = () => Promise.reject(new OutcomeUnknown('no answer', 'no_answer'));
+  for (const main of [{ writeHeartbeat: away }, { listHeartbeats: away }]) {
+    assert.equal(await guardAt({ main }).raiseHeartbeatNow(), null);
+    const none = guardAt({ main, peach: { writeHeartbeat: away } });
+    await assert.rejects(none.raiseHeartbeatNow(), OutcomeUnknown);
+  }
+  const { deps } = atMain.service;
+  const money = guardAt({ main: { listHeartbeats: away } });
+  const exporting = exportPayouts({ ...deps, money }, 'nomsa', 'csv');
+  await assert.rejects(exporting, /does not say whether it is ahead/);
+  // In a database that may be a backup, one gateway does not stand in for another.
+  const { pool } = deps.database;
+  await pool.query(`update gateway_heartbeats set server = 'another'`);
+  const moved = guardAt({ main: { listHeartbeats: away } });
+  await assert.rejects(moved.raiseHeartbeatNow(), OutcomeUnknown);
+  assert.equal(await guardAt({}).problem(), null);
 });
 
 test('after a restore no money moves anywhere until each gateway has been compared', async () => {

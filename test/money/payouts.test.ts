@@ -7,7 +7,7 @@ import { rollUp } from '#operating/rollups/roll-up.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
 import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
-import { approvePayout, exportPayouts } from '#purchases/payouts/review-payout.ts';
+import { approvePayout, exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { countLockWaits, findNodes } from '../support/database-server.ts';
@@ -589,6 +589,11 @@ describe('a payout', () => {
     await assert.rejects(exportPayouts(deps, 'nomsa', 'csv'), /Its file can be read by that id/);
     assert.equal(await statusOf(), 'exported');
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
+    // The database goes away while the file is read.
+    const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'));
+    const away = { ...deps, money: { raiseHeartbeatNow: lost } };
+    const told = new RegExp(`The database does not answer.*${export_id}`);
+    await assert.rejects(readExport(away, 'nomsa', export_id, 'csv'), told);
     const file = ['payouts', 'export', '--export', export_id];
     await gateway.fault(fault);
     clock.advance({ seconds: 2 });

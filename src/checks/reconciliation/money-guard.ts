@@ -52,9 +52,9 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /** Raises the due heartbeats, here and at their gateways. Returns 0. */
   raiseHeartbeat(): Promise<number>;
   /**
-   * Compares with every gateway, and raises the heartbeats at once: a restore to a time before this
-   * is noticed. Returns why money may not move, or null. Throws what the clients throw if no gateway
-   * has the new heartbeat.
+   * Compares again with every gateway that answers, and raises the heartbeats there at once: a
+   * restore to a time before this is noticed. Returns why money may not move, or null. Throws what
+   * the clients throw if no gateway has the new heartbeat.
    */
   raiseHeartbeatNow(): Promise<string | null>;
 };
@@ -134,11 +134,10 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     ...createAccessGuard(deps, () => findAnyProblem([...guards.values()])),
 
     async problem(gateway) {
-      if (gateway === undefined) return await findAnyProblem([...guards.values()]);
-      const guard = guardOf(gateway);
-      const problem = await findProblem(guard, know);
-      if (problem !== null || !guard.known.hasMoved) return problem;
-      return await findProblemOfOthers([...guards.values()].filter((one) => one !== guard));
+      const all = [...guards.values()];
+      return gateway === undefined
+        ? await findAnyProblem(all)
+        : await findProblemAt(all, guardOf(gateway));
     },
 
     async accountProblem(gateway) {
@@ -203,6 +202,12 @@ async function findAnyProblem(guards: Guard[]): Promise<string | null> {
   const failed = found.find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
   return null;
+}
+
+async function findProblemAt(all: Guard[], guard: Guard): Promise<string | null> {
+  const problem = await findProblem(guard, know);
+  if (problem !== null || !guard.known.hasMoved) return problem;
+  return await findProblemOfOthers(all.filter((one) => one !== guard));
 }
 
 /**
@@ -339,17 +344,17 @@ async function raiseDue(guard: Guard): Promise<void> {
 
 /** One gateway with the new heartbeat suffices: if it is ahead, money stops at all of them. */
 async function raiseNow(guards: Guard[]): Promise<string | null> {
-  const problem = await findAnyProblem(guards);
-  if (problem !== null) return problem;
   const failures: unknown[] = [];
   const reasons = await Promise.all(
-    guards.map((guard) =>
-      raise(guard).catch((error) => {
+    guards.map(async (guard) => {
+      try {
+        return (await findProblemAt(guards, guard)) ?? (await raise(guard));
+      } catch (error) {
         failures.push(error);
         warnUnwritten(guard, error);
         return null;
-      }),
-    ),
+      }
+    }),
   );
   if (failures.length === guards.length) throw failures[0];
   return reasons.find((reason) => reason !== null) ?? null;
@@ -371,7 +376,7 @@ async function raise({ deps, name, known }: Guard): Promise<string | null> {
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
   const gateway = deps.gateways.of(name);
   const written = { heartbeat_ref, database: row.id, gateway: name };
-  // A process that is late overwrites the heartbeat of a later one, so it writes that one again.
+  // Many exports at once may overwrite a later heartbeat, so a process writes the newest one again.
   for (let count = heartbeat, newest = heartbeat; ; count = newest) {
     await gateway.writeHeartbeat({ ...written, count });
     newest = (await readHeartbeat(deps.database.db, name)).heartbeat;

@@ -1,4 +1,4 @@
-import type { Gateway } from '#gateway/gateway.ts';
+import { type Gateway, type Heartbeat, heartbeatSlots } from '#gateway/gateway.ts';
 import type { Customer } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { customerId } from './ids.ts';
@@ -13,8 +13,13 @@ type CustomerCalls = Pick<
   | 'writeHeartbeat'
 >;
 
-/** The gateway cannot store notes on an account. A customer without payments serves as one. */
+/**
+ * The gateway cannot store notes on an account. A customer without payments serves as one. Its
+ * metadata is replaced as a whole, so each slot of the heartbeats has a customer.
+ */
 const heartbeats = 'tranche_heartbeats';
+const slotOf = (count: number) => `${heartbeats}_${count % heartbeatSlots}`;
+const slots = Array.from({ length: heartbeatSlots }, (_, index) => slotOf(index));
 
 /** The part of the port that is about the gateway's records of shoppers and their stored cards. */
 export function customerCalls(api: HyperswitchApi): CustomerCalls {
@@ -49,34 +54,42 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
     },
 
     async listHeartbeats() {
-      const found = await readHeartbeats(api);
-      return Object.entries(found ?? {}).map(([database, value]) => {
-        const [count, gateway] = String(value).split(' ');
+      const found = await Promise.all(slots.map((slot) => readSlot(api, slot)));
+      const highest = new Map<string, Heartbeat>();
+      for (const [database, value] of found.flatMap((slot) => Object.entries(slot ?? {}))) {
+        const [text, gateway] = String(value).split(' ');
         const named = gateway === undefined ? {} : { gateway };
-        return { heartbeat_ref: heartbeats, database, ...named, count: Number(count) };
-      });
+        const count = Number(text);
+        if (count < (highest.get(database)?.count ?? 0)) continue;
+        highest.set(database, { heartbeat_ref: heartbeats, database, ...named, count });
+      }
+      return [...highest.values()];
     },
 
     /**
-     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is missing
-     * until its database writes the next one (decision 0097).
+     * If two databases write to a slot at once, one heartbeat is missing until its database writes
+     * the next one (decision 0097).
      */
     async writeHeartbeat({ database, gateway, count }) {
-      const found = await readHeartbeats(api);
+      const slot = slotOf(count);
+      const found = await readSlot(api, slot);
       const value = gateway === undefined ? String(count) : `${count} ${gateway}`;
       const metadata = { ...found, [database]: value };
       const description =
         'The heartbeat of Tranche. Do not delete it: it protects against restores.';
       const isNew = found === null;
-      const body = isNew ? { customer_id: heartbeats, description, metadata } : { metadata };
-      await api.call('POST', isNew ? '/customers' : pathOf(heartbeats), { body }).catch(fail);
+      const body = isNew ? { customer_id: slot, description, metadata } : { metadata };
+      await api.call('POST', isNew ? '/customers' : pathOf(slot), { body }).catch(fail);
     },
   };
 }
 
-async function readHeartbeats(api: HyperswitchApi): Promise<Record<string, unknown> | null> {
+async function readSlot(
+  api: HyperswitchApi,
+  slot: string,
+): Promise<Record<string, unknown> | null> {
   try {
-    const { metadata } = await api.call<Customer>('GET', `/customers/${heartbeats}`, {});
+    const { metadata } = await api.call<Customer>('GET', `/customers/${slot}`, {});
     return metadata ?? {};
   } catch (error) {
     return isCode(error, codes.missing) ? null : fail(error);

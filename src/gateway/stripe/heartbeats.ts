@@ -1,4 +1,4 @@
-import type { Gateway } from '#gateway/gateway.ts';
+import { type Gateway, heartbeatSlots } from '#gateway/gateway.ts';
 import type { StripeApi } from './api.ts';
 import { fail } from './errors.ts';
 
@@ -6,6 +6,10 @@ import { fail } from './errors.ts';
 
 /** All heartbeats of the account have this address, because the gateway finds customers by it. */
 const heartbeatEmail = 'tranche-heartbeat@example.com';
+
+/** A request changes only the members of the metadata that it names. */
+const slotOf = (count: number) => `count_${count % heartbeatSlots}`;
+const slots = Array.from({ length: heartbeatSlots }, (_, index) => slotOf(index));
 
 /** The part of the port that shows whether a database was restored (decision 0097). */
 export function heartbeatCalls({
@@ -17,10 +21,11 @@ export function heartbeatCalls({
       try {
         const heartbeats = [];
         for await (const { id, metadata } of stripe.customers.list(query)) {
-          const { database, gateway, count } = metadata;
+          const { database, gateway } = metadata;
           if (!database) continue;
           const named = gateway ? { gateway } : {};
-          heartbeats.push({ heartbeat_ref: id, database, ...named, count: Number(count ?? 0) });
+          const count = Math.max(...slots.map((slot) => Number(metadata[slot] ?? 0)));
+          heartbeats.push({ heartbeat_ref: id, database, ...named, count });
         }
         return heartbeats;
       } catch (error) {
@@ -43,7 +48,7 @@ export function heartbeatCalls({
           ref = made.id;
         }
         // Without a key of ours: a heartbeat that was overwritten is written once more.
-        await stripe.customers.update(ref, { metadata: { count, ...named } });
+        await stripe.customers.update(ref, { metadata: { [slotOf(count)]: count, ...named } });
       } catch (error) {
         fail(error);
       }

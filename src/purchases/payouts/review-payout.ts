@@ -227,7 +227,9 @@ export async function exportPayouts(
   format: BankFormat,
 ): Promise<Export> {
   if (format === 'pain.001') mustPayFrom(deps);
-  // A database that was restored a moment ago must not move them to `exported` first.
+  // A database that was restored a moment ago must not move them to `exported` first. Any gateway
+  // may be the only one that knows of an export that was lost, so all must have been compared.
+  await mustMoveMoney(deps);
   await mustAllow(() => deps.money.raiseHeartbeatNow());
   const export_id = deps.random.uuid();
   const made = await operate(deps, operator, 'payouts export', async (db): Promise<Made> => {
@@ -363,21 +365,26 @@ export async function readExport(
  */
 async function giveOut({ money }: FileDeps, made: Export): Promise<Export> {
   if (made.export_id === null) return made;
-  const kept = `The payouts are in export ${made.export_id}. Its file can be read by that id once this has ended.`;
-  await mustAllow(() => money.raiseHeartbeatNow(), ` ${kept}`);
+  const kept = ` The payouts are in export ${made.export_id}. Its file can be read by that id once this has ended.`;
+  await mustAllow(() => money.raiseHeartbeatNow(), kept);
   return made;
 }
 
 /** After a restore, no payout moves until what the gateway did is recorded. */
 const mustMoveMoney = ({ money }: PayoutDeps) => mustAllow(() => money.problem());
 
+/** `kept` says what was done before. An operator must learn that whatever fails. */
 async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<void> {
   let reason: string | null;
   try {
     reason = await ask();
   } catch (error) {
-    if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
-    reason = `The gateway does not say whether it is ahead of this database (${error.message}). Try again once it answers.`;
+    const isOfGateway = error instanceof OutcomeUnknown || error instanceof RequestRefused;
+    if (!isOfGateway && kept === '') throw error;
+    const { message } = error as Error;
+    reason = isOfGateway
+      ? `The gateway does not say whether it is ahead of this database (${message}). Try again once it answers.`
+      : 'The database does not answer. Try again once it does.';
   }
   if (reason !== null) throw new OperatorError(`${reason}${kept}`);
 }
