@@ -182,11 +182,7 @@ export type Gateway = {
   /** The heartbeats that databases left at the gateway (decision 0097). */
   listHeartbeats(): Promise<Heartbeat[]>;
 
-  /**
-   * Writes the heartbeat of a database. `heartbeat_ref` is null if it is the first one. A request
-   * that timed out may arrive after later ones, so a heartbeat does not overwrite the next ones:
-   * each has one of `heartbeatSlots` in turn, and the highest counts.
-   */
+  /** Writes a database's heartbeat into its slot. `heartbeat_ref` is null if it is the first one. */
   writeHeartbeat(
     heartbeat: Omit<Heartbeat, 'heartbeat_ref'> & { heartbeat_ref: string | null },
   ): Promise<void>;
@@ -406,9 +402,6 @@ type AnswerWithEvidence = DisputeAnswer & {
  */
 export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
 export type RecordKind = (typeof recordKinds)[number];
-
-/** An export of payouts writes two heartbeats, so a late request hides no export before this many. */
-export const heartbeatSlots = 4;
 
 /** How often a database had raised its heartbeat when it last wrote it to the gateway. */
 export type Heartbeat = {

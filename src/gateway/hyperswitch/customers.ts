@@ -1,4 +1,5 @@
-import { type Gateway, type Heartbeat, heartbeatSlots } from '#gateway/gateway.ts';
+import type { Gateway, Heartbeat } from '#gateway/gateway.ts';
+import { slotOf, slots } from '#gateway/heartbeat-slots.ts';
 import type { Customer } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { customerId } from './ids.ts';
@@ -18,8 +19,7 @@ type CustomerCalls = Pick<
  * metadata is replaced as a whole, so each slot of the heartbeats has a customer.
  */
 const heartbeats = 'tranche_heartbeats';
-const slotOf = (count: number) => `${heartbeats}_${count % heartbeatSlots}`;
-const slots = Array.from({ length: heartbeatSlots }, (_, index) => slotOf(index));
+const slotId = (slot: number) => `${heartbeats}_${slot}`;
 
 /** The part of the port that is about the gateway's records of shoppers and their stored cards. */
 export function customerCalls(api: HyperswitchApi): CustomerCalls {
@@ -54,7 +54,7 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
     },
 
     async listHeartbeats() {
-      const found = await Promise.all(slots.map((slot) => readSlot(api, slot)));
+      const found = await Promise.all(slots.map((slot) => readSlot(api, slotId(slot))));
       const highest = new Map<string, Heartbeat>();
       for (const [database, value] of found.flatMap((slot) => Object.entries(slot ?? {}))) {
         const [text, gateway] = String(value).split(' ');
@@ -71,7 +71,7 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
      * the next one (decision 0097).
      */
     async writeHeartbeat({ database, gateway, count }) {
-      const slot = slotOf(count);
+      const slot = slotId(slotOf(count));
       const found = await readSlot(api, slot);
       const value = gateway === undefined ? String(count) : `${count} ${gateway}`;
       const metadata = { ...found, [database]: value };

@@ -1,4 +1,5 @@
-import { type Gateway, heartbeatSlots } from '#gateway/gateway.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { slotOf, slots } from '#gateway/heartbeat-slots.ts';
 import type { StripeApi } from './api.ts';
 import { fail } from './errors.ts';
 
@@ -8,8 +9,7 @@ import { fail } from './errors.ts';
 const heartbeatEmail = 'tranche-heartbeat@example.com';
 
 /** A request changes only the members of the metadata that it names. */
-const slotOf = (count: number) => `count_${count % heartbeatSlots}`;
-const slots = Array.from({ length: heartbeatSlots }, (_, index) => slotOf(index));
+const memberOf = (slot: number) => `count_${slot}`;
 
 /** The part of the port that shows whether a database was restored (decision 0097). */
 export function heartbeatCalls({
@@ -24,7 +24,7 @@ export function heartbeatCalls({
           const { database, gateway } = metadata;
           if (!database) continue;
           const named = gateway ? { gateway } : {};
-          const count = Math.max(...slots.map((slot) => Number(metadata[slot] ?? 0)));
+          const count = Math.max(...slots.map((slot) => Number(metadata[memberOf(slot)] ?? 0)));
           heartbeats.push({ heartbeat_ref: id, database, ...named, count });
         }
         return heartbeats;
@@ -48,7 +48,8 @@ export function heartbeatCalls({
           ref = made.id;
         }
         // Without a key of ours: a heartbeat that was overwritten is written once more.
-        await stripe.customers.update(ref, { metadata: { [slotOf(count)]: count, ...named } });
+        const metadata = { [memberOf(slotOf(count))]: count, ...named };
+        await stripe.customers.update(ref, { metadata });
       } catch (error) {
         fail(error);
       }
