@@ -6,6 +6,7 @@ import { METHODS } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import { resumeMoney } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { stopMilliseconds } from '#main.ts';
 import { rollUp } from '#operating/rollups/roll-up.ts';
@@ -122,6 +123,9 @@ test('the metrics follow alerts and the check of the books', async () => {
   const unproved = await listMetrics();
   assert.equal(unproved.get('tranche_state_rows{state="open alerts"}'), 1);
   assert.equal(unproved.get(sinceProof), 3 * 3600 + 11, 'counted from the first start');
+  const stopped = 'tranche_state_rows{state="stops of money"}';
+  assert.equal(unproved.get(stopped), 0);
+  await pool.query(`update gateway_heartbeat set stopped_at = now(), stopped_reason = 'A test.'`);
   const { rowCount } = await pool.query('update audit set proved_at = $1, proved_differences = 2', [
     clock.now().toString(),
   ]);
@@ -130,6 +134,8 @@ test('the metrics follow alerts and the check of the books', async () => {
   const proved = await listMetrics();
   assert.equal(proved.get(sinceProof), 20);
   assert.equal(proved.get('tranche_state_rows{state="differences in the books"}'), 2);
+  assert.equal(proved.get(stopped), 1);
+  await resumeMoney(db);
 });
 
 /** The figures of the business that an action moves, and by how much. */

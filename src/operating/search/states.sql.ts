@@ -11,8 +11,8 @@ const countMax = 10_000;
 export type Unit = 'rows' | 'seconds' | 'cents';
 
 /**
- * Counts what waits for an operator or the worker, and the time since the check of the books last
- * finished a pass.
+ * Counts what waits for an operator or the worker, whether money is stopped, and the time since the
+ * check of the books last finished a pass.
  */
 export async function readStates(
   db: Handle,
@@ -58,6 +58,9 @@ export async function readStates(
         (select min(created_at) from installation))))::float8
       from audit
     having coalesce(max(proved_at), (select min(created_at) from installation)) is not null
+    union all
+    select 'stops of money', 'rows', count(*)::float8
+      from gateway_heartbeat where stopped_at is not null
     union all
     select 'differences in the books', 'rows', proved_differences::float8
       from audit where proved_differences is not null`.execute(db);
