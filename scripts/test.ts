@@ -146,7 +146,7 @@ function printUnusedIndexes(): void {
 }
 
 function minutes(seconds: number): string {
-  return (seconds / 60).toFixed(1);
+  return (seconds / 60).toFixed(2);
 }
 
 /**

@@ -19,7 +19,9 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
 
   before(async () => {
     cards = await startCardEntry();
-    gallery = await startGallery(cards.cardEntry);
+    // Final states return to the shop, and the tests look at the page that returns. (A route of the
+    // context would answer, too, but turn the browser's cache off.)
+    gallery = await startGallery(cards.cardEntry, { staysOnPage: true });
     cards.pageOrigins.push(gallery.url);
     browser = await connectBrowser();
     page = await openPage();
@@ -143,17 +145,21 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('where no links are mailed, the plan offers no choices and says whom to contact', async () => {
+    const mainOf = async (state: string) => {
+      const answer = await fetch(`${gallery.url}/pay/${state}`);
+      return /<main.*<\/main>/s.exec(await answer.text())?.[0] ?? '';
+    };
+    assert.match(await mainOf('plan'), /<button/);
     for (const [state, text] of [
       ['plan-no-links', 'To make a payment, to change the card or to report a problem, contact '],
       ['plan-no-links-early', 'To make a payment, to change the card or to report a problem'],
-      ['plan-no-links-afrikaans', 'Kontak Karoo Coffee Roasters om ’n betaling te maak'],
+      ['plan-no-links-afrikaans', ' om ’n betaling te maak, die kaart te verander of '],
       ['plan-no-links-isizulu', 'Ukuze ukhokhe, ushintshe ikhadi noma ubike inkinga, xhumana '],
     ] as const) {
-      await page.goto(`${gallery.url}/pay/${state}`);
-      await page.getByText(text).waitFor();
-      const main = page.getByRole('main');
-      assert.equal(await main.getByRole('button').count(), 0, 'nothing that would do nothing');
-      assert.match(String(await main.textContent()), /Karoo Coffee Roasters/);
+      const main = await mainOf(state);
+      assert.ok(main.includes(text), state);
+      assert.match(main, /Karoo Coffee Roasters/);
+      assert.doesNotMatch(main, /<button/, 'nothing that would do nothing');
     }
   });
 
@@ -220,8 +226,6 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
       reducedMotion: 'reduce',
       ...options,
     });
-    // Final states return to the shop. Without an answer the test can look at the page.
-    await context.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     context.on('weberror', (error) => complaints.push(error.error().message));
     context.on('console', (message) => {
       if (/Content Security Policy|integrity/i.test(message.text()))

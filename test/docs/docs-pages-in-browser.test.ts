@@ -8,7 +8,7 @@ import { readJson } from '#platform/http/json.ts';
 import { compactJson } from '../../web/docs/diagnose.ts';
 import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
-import { runs, type Service, startService } from '../support/service.ts';
+import { isLong, runs, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -63,6 +63,46 @@ test('every guide begins with its title and its subject, and every link has a ta
   }
   for (const { title, summary, file } of guides) {
     assert.ok(title !== '' && summary.endsWith('.'), file);
+  }
+});
+
+/** The elements of a page, each with its class. */
+const kindsOf = (html: string) =>
+  new Set(
+    [...html.matchAll(/<[a-z]\w*(?:[^>]* class="[^"]*")?/g)].map(([tag]) =>
+      tag.replace(/ .* class/, ' class'),
+    ),
+  );
+
+/** Chooses a few pages that show every kind of element: each time the one with most new kinds. */
+function choosePages(bodies: Map<string, string>): string[] {
+  const kinds = [...bodies].map(([path, body]) => ({ path, its: kindsOf(body) }));
+  const chosen: string[] = [];
+  let seen = new Set<string>();
+  for (;;) {
+    const [next] = kinds
+      .map(({ path, its }) => ({ path, its, news: its.difference(seen).size }))
+      .sort((a, b) => b.news - a.news);
+    if (next === undefined || next.news === 0) return chosen;
+    chosen.push(next.path);
+    seen = seen.union(next.its);
+  }
+}
+
+test('no text of a page breaks a rule of axe: headings, pictures, cells, links, ids', async () => {
+  for (const path of pages) {
+    const { body } = await service.app.inject(path);
+    const levels = [...body.matchAll(/<h([1-6])\b/g)].map(([, level]) => Number(level));
+    assert.deepEqual(levels.indexOf(1), levels.lastIndexOf(1), `${path} has one title`);
+    for (const [index, level] of levels.entries()) {
+      const before = levels[index - 1] ?? level;
+      assert.ok(level <= before + 1, `${path} skips a level before heading ${index + 1}`);
+    }
+    assert.doesNotMatch(body, /<img\b(?![^>]* alt=)/, `${path} has a picture without words`);
+    assert.doesNotMatch(body, /<th\b[^>]*>\s*<\/th>/, `${path} has a column without a name`);
+    assert.doesNotMatch(body, /<a\b[^>]*>\s*<\/a>/, `${path} has a link without words`);
+    const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    assert.equal(new Set(ids).size, ids.length, `${path} has an id twice`);
   }
 });
 
@@ -121,20 +161,21 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(await axeViolations(page), [], what);
   }
 
-  test('every page passes axe, on a light phone or a dark desktop, and fits into 320 px', async () => {
-    for (const [index, path] of pages.entries()) {
-      // All pages share their parts, so they alternate between the two looks; `test:long` tests both.
-      const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
-      const isRepetition = path === '/docs/intermediary';
-      const own = isLong ? looks : isRepetition ? [] : looks.slice(index % 2).slice(0, 1);
-      for (const look of own) {
+  test('every kind of element passes axe on a light phone and on a dark desktop, and every page fits into 320 px', async () => {
+    const bodies = new Map<string, string>();
+    for (const path of pages) bodies.set(path, (await service.app.inject(path)).body);
+    // All pages are made of the same parts, so axe looks at pages that show them all; `test:long`
+    // looks at every page.
+    for (const path of isLong ? pages : choosePages(bodies)) {
+      for (const look of looks) {
         // A page folds its contents for its width when it is loaded. After a change of the width it
         // does so with its next frame, and axe would see it halfway.
         await open(path, look);
         await assertAccessible(`${path} at ${look.width} px`);
       }
-      if (own.length === 0) await open(path, looks[1]);
-      await page.setViewportSize({ width: 320, height: 844 });
+    }
+    for (const path of pages) {
+      await open(path, looks[1]);
       const excess = await page.evaluate(`new Promise(requestAnimationFrame).then(() =>
         document.documentElement.scrollWidth - document.documentElement.clientWidth)`);
       assert.equal(excess, 0, `${path} is wider than 320 px`);

@@ -45,15 +45,25 @@ const markScript = `(known) => {
   }
 }`;
 
-const measureMarked = `axe.configure({
-  rules: [{ id: 'color-contrast', selector: '[data-measured]' }],
-})`;
+/**
+ * For every element that axe looks at, it would search for the shortest selector and write an XPath,
+ * which takes longer than its rules. The element's path from the root is enough.
+ */
+const configure = `
+axe.configure({ rules: [{ id: 'color-contrast', selector: '[data-measured]' }] });
+axe.utils.nodeSerializer.update({
+  toSpec({ source, ancestry, nodeIndexes, fromFrame }) {
+    return { source, ancestry, selector: ancestry, xpath: ancestry, nodeIndexes, fromFrame };
+  },
+});`;
 
 /** Axe skips what is disabled, and cannot judge what is covered. Those stand for no other text. */
 const measuredScript = `({ results }) => results
   .flatMap(({ id, nodes }) => (id === 'color-contrast' ? nodes : []))
   .filter(({ any: [check] }) => typeof check?.result === 'boolean')
   .map(({ node }) => Number(/data-measured="(-?\\d+)"/.exec(node.source)?.[1] ?? NaN))`;
+
+const load = `${source};${configure};null`;
 
 const unmarkScript = `for (const element of document.querySelectorAll('[data-measured]'))
   element.removeAttribute('data-measured')`;
@@ -98,9 +108,13 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
     const measured = (${measuredScript})(result);
     return [axe.utils.getFrameContexts(${of}), JSON.stringify(result), measured];
   })()`;
-  const [children, result, nowMeasured] =
-    (await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`)) ??
-    (await frame.evaluate<Inspected>(`${source};${measureMarked};${run}`));
+  let inspected = await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`);
+  while (inspected === null) {
+    // The browser compiles this long text once, because it is always the same.
+    await frame.evaluate(load);
+    inspected = await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`);
+  }
+  const [children, result, nowMeasured] = inspected;
   for (const hash of nowMeasured) measured.add(hash);
   const results = await Promise.all(
     children.map(async ({ frameSelector, frameContext }) => {

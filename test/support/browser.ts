@@ -70,7 +70,8 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
 /**
  * Pages give up after a time: a message of the console leaves after six seconds, and a card form
  * counts as missing after fifteen. A loaded machine may take that long, so they wait longer here.
- * The messages stay, and what they cover can be clicked.
+ * The messages stay, and what they cover can be clicked. What moves until an answer comes moves
+ * once: each frame of an animation would cost as much as many tests do.
  */
 const waitLonger = `{
   const setTimer = window.setTimeout;
@@ -80,7 +81,9 @@ const waitLonger = `{
     return setTimer(run, isLimit ? longer : milliseconds, ...given);
   };
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync('.mantine-Notifications-root { pointer-events: none }');
+  sheet.replaceSync(\`
+    .mantine-Notifications-root { pointer-events: none }
+    *, ::before, ::after { animation-iteration-count: 1 !important }\`);
   document.adoptedStyleSheets.push(sheet);
 }`;
 

@@ -20,11 +20,16 @@ type Gallery = {
   asked: { path: string; body: unknown }[];
   /** States whose page has posted a payment or a cancellation: later answers differ. */
   acted: Set<string>;
+  /** Whether the shop has no page for those who return to it, so that they stay where they are. */
+  staysOnPage: boolean;
 };
 
-export async function startGallery(card_entry: CardEntry, port = 0) {
+export async function startGallery(
+  card_entry: CardEntry,
+  { port = 0, staysOnPage = false }: { port?: number; staysOnPage?: boolean } = {},
+) {
   const html = await loadPayHtml();
-  const gallery: Gallery = { html, states: {}, asked: [], acted: new Set() };
+  const gallery: Gallery = { html, states: {}, asked: [], acted: new Set(), staysOnPage };
   const server = http.createServer((request, response) => serve(gallery, request, response));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
@@ -48,13 +53,17 @@ async function serve(
   const { html, states, asked } = gallery;
   const { pathname } = new URL(request.url ?? '/', 'http://gallery');
   const asset = html.assets.find((each) => pathname === `/pay/assets/${each.name}`);
-  if (asset) return response.writeHead(200, { 'content-type': asset.type }).end(asset.bytes);
+  if (asset) {
+    const headers = { 'content-type': asset.type, 'cache-control': 'max-age=31536000, immutable' };
+    return response.writeHead(200, headers).end(asset.bytes);
+  }
   if (pathname === '/favicon.ico') {
     const icon = new URL('../../src/operating/docs/favicon.ico', import.meta.url);
     return response.writeHead(200, { 'content-type': 'image/x-icon' }).end(readFileSync(icon));
   }
   const [, place, name = '', ...steps] = pathname.split('/');
   const step = steps.at(-1);
+  if (place === 'shop' && gallery.staysOnPage) return response.writeHead(204).end();
   if (place === 'shop') return page(response, '<title>The shop</title><h1>The shop</h1>');
   if (place !== 'pay') {
     const links = Object.keys(states).map((each) => `<li><a href="/pay/${each}">${each}</a>`);
@@ -139,7 +148,7 @@ export async function startCardEntry() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { cardEntry, pageOrigins } = await startCardEntry();
-  const gallery = await startGallery(cardEntry, Number(process.argv[2] ?? 4400));
+  const gallery = await startGallery(cardEntry, { port: Number(process.argv[2] ?? 4400) });
   pageOrigins.push(gallery.url);
   process.stdout.write(`${gallery.url}\n`);
 }
