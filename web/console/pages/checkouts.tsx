@@ -88,7 +88,7 @@ export default function CheckoutsPage() {
           ]}
         />
         <MerchantFilter />
-        <TextFilter name="shopper" label="Shopper" placeholder="Name or e-mail address" />
+        <TextFilter name="shopper" label="Shopper" placeholder="Name or e-mail" />
         <AmountFilter />
         {scope === 'all' && <TextFilter name="gateway" label="Gateway" placeholder="Gateway" />}
         <DayFilters />

@@ -221,6 +221,7 @@ function AddPasskey({ changed }: { changed: () => void }) {
           aria-label="Name of the new passkey"
           placeholder="For example: security key"
           maxLength={100}
+          w={260}
           {...nameField}
         />
         <Button type="submit" variant="default" loading={busy} disabled={name.trim() === ''}>

@@ -143,6 +143,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
   return (
     <SingleActionDialog
       title={`Fees of ${merchant.name}`}
+      size="lg"
       what={`Set the fees from ${from === '' ? '…' : longDate(from)}`}
       path={`/api/merchants/${merchant.id}/terms`}
       body={{ from, ...prices }}
