@@ -177,8 +177,8 @@ export const faults: Fault[] = [
   {
     name: 'a session that ended still acts',
     file: 'src/record/actions/operator-chain.sql.ts',
-    from: 'and s.ended_at is null and p.revoked_at is null)`,',
-    to: ')`,',
+    from: 'and s.ended_at is null and p.revoked_at is null and p.roles',
+    to: 'and p.roles',
     tests: ['console/insider', 'console/identity', 'database/operator-chain'],
   },
   {
