@@ -112,11 +112,12 @@ const findNextDue = `select min(due_at) as due_at from (${[
   )
   .join(' union all ')}) due where due_at > $1 and due_at <= $2`;
 
-/** The tables with rows that are due by the furthest clock. */
+/** The tables with rows that are due by the furthest clock, without payments that are paused. */
 const findDue = `select name from (${dueWork
   .map(
     ([table]) => `select '${table}' as name, due_at from ${table} where due_at <= $1::timestamptz
-    + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'`,
+    + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+    ${table === 'instalments' ? 'and not paused' : ''}`,
   )
   .join(' union all ')}) due group by name`;
 
