@@ -4,6 +4,10 @@ import { useI18n } from '../i18n.tsx';
 import { type Answered, report } from '../session.ts';
 import { Head, OutcomeNotice, type PanelProps, troubles } from './panel.tsx';
 
+// The text stays until it is sent, also if the session ends before that and the shopper has to sign in
+// again.
+let draft = '';
+
 /** "Something is wrong": the text goes to the people who answer, and their answer appears here. */
 export function Report({ page, path, payment, close }: PanelProps) {
   const i18n = useI18n();
@@ -22,7 +26,10 @@ export function Report({ page, path, payment, close }: PanelProps) {
     }
     setState('sending');
     const answer = await report(path, text);
-    if (answer === 'done' && field.current) field.current.value = '';
+    if (answer === 'done') {
+      draft = '';
+      if (field.current) field.current.value = '';
+    }
     setState(answer);
     if (answer === 'done' || answer === 'refused') void payment?.reload();
   }
@@ -40,6 +47,10 @@ export function Report({ page, path, payment, close }: PanelProps) {
         <span>{i18n.text(entries.length > 0 ? 'report_again' : 'report_label')}</span>
         <textarea
           ref={field}
+          defaultValue={draft}
+          onInput={(event) => {
+            draft = event.currentTarget.value;
+          }}
           rows={5}
           maxLength={1000}
           aria-invalid={state === 'empty'}
