@@ -25,7 +25,7 @@ const mastercard = '5555555555554444';
 /** This is longer than any month, and shorter than the time until the payment after the next. */
 const month = { hours: 31 * 24 + 12 };
 
-describe('the plan page in a browser', { skip: noBrowser, concurrency: 2 }, () => {
+describe('the plan page in a browser', { skip: noBrowser }, () => {
   const { shop, scenario: visits } = openShop();
 
   const scenario = (
