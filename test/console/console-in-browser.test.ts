@@ -201,7 +201,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const { page } = await console.openDevice(t);
     const signIn = async (login: string) => {
       await page.context().clearCookies();
-      await page.goto(console.url);
+      await page.goto(`${console.url}/refunds`);
       await page.getByRole('link', { name: 'Use the company sign-in' }).click();
       await page.locator('input[name="login"]').fill(login);
       await page.locator('input[name="password"]').fill('x');
@@ -210,6 +210,8 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     };
     await signIn('lindiwe');
     await page.getByRole('button', { name: /Lindiwe Zulu/ }).waitFor();
+    // The way leads on to the page that the person wanted.
+    await page.waitForURL(`${console.url}/refunds`);
     await signIn('eve');
     await page.getByText(/did not let you in/).waitFor();
     assert.deepEqual(await axeViolations(page), []);

@@ -4,7 +4,7 @@ import { type ComponentType, lazy, Suspense, useRef } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { Session } from '#operating/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
-import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
+import { Door, LinkSignIn, SignIn, takeWantedPage } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';
 import { BulkActionsPanel } from './parts/bulk-actions.tsx';
 import { ReauthenticationDialog } from './parts/reauthentication.tsx';
@@ -164,6 +164,10 @@ function Inside() {
     return <SignIn ended={person.current !== null} />;
   }
   if (data) {
+    if (path === '/' && person.current === null) {
+      const wanted = takeWantedPage();
+      if (wanted !== null) return <Redirect to={wanted} replace />;
+    }
     // Another person signed in here, or in another tab. A full load discards what this tab has.
     if (person.current !== null && person.current !== data.person.id) {
       window.location.reload();

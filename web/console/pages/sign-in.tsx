@@ -28,6 +28,18 @@ const whyRefused = () =>
     ? 'The company sign-in did not let you in. If you were not invited yet, ask an administrator for an invitation to the same e-mail address.'
     : null;
 
+// The company's sign-in leads away from the console and back to its first page. The person goes on to
+// the page that they wanted. Its filters are not stored: they may name a shopper.
+const pageKey = 'tranche-page';
+
+/** The page that a person wanted before they left for the company's sign-in; null if none. */
+export function takeWantedPage(): string | null {
+  const path = sessionStorage.getItem(pageKey);
+  sessionStorage.removeItem(pageKey);
+  // Only a path of this console: `//host` would be another one.
+  return path !== null && /^\/(?!\/)/.test(path) ? path : null;
+}
+
 export function SignIn({ ended }: { ended: boolean }) {
   const { data: ways } = useQuery({
     queryKey: ['/api/sign-in'],
@@ -63,7 +75,14 @@ export function SignIn({ ended }: { ended: boolean }) {
           Sign in with a passkey
         </Button>
         {ways?.oidc && (
-          <Button size="md" fullWidth variant="default" component="a" href="/api/sign-in/oidc">
+          <Button
+            size="md"
+            fullWidth
+            variant="default"
+            component="a"
+            href="/api/sign-in/oidc"
+            onClick={() => sessionStorage.setItem(pageKey, window.location.pathname)}
+          >
             Use the company sign-in
           </Button>
         )}
