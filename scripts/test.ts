@@ -13,9 +13,9 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { BrowserServer } from 'playwright-core';
 import { readProcessorSeconds, readProgramSeconds } from './processor-time.ts';
+import { compiledFolder, quickStart } from './quick-start.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles, usesBrowser } from './test-files.ts';
 import { findMemory, startServer } from './test-server.ts';
@@ -88,12 +88,8 @@ if (args.includes('--indexes')) {
   process.env.TRANCHE_INDEX_SCANS = scans;
 }
 const start = performance.now();
-// Processes of the run and programs that tests start load the same modules, so they share this
-// cache.
-const compiled = path.join(root, 'node_modules/.cache/compiled');
-process.env.NODE_COMPILE_CACHE = compiled;
-const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;
-process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${packages}`.trim();
+// Processes of the run and programs that tests start load the same modules.
+Object.assign(process.env, quickStart());
 let server: Awaited<ReturnType<typeof startServer>> | null = null;
 let browser: BrowserServer | null = null;
 /** Processor time is counted only once a process has ended, so it is read after each part. */
@@ -154,7 +150,7 @@ function minutes(seconds: number): string {
  * them while PostgreSQL starts.
  */
 async function fillCompileCache(): Promise<void> {
-  if (fs.existsSync(compiled)) return;
+  if (fs.existsSync(compiledFolder)) return;
   const child = spawn(process.execPath, [path.join(root, 'test/support/payments.ts')]);
   await new Promise((resolve) => child.once('close', resolve));
 }

@@ -11,8 +11,9 @@ import { spawn } from 'node:child_process';
 import os from 'node:os';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
+import { quickStart } from '../../scripts/quick-start.ts';
 import { startTestServer } from '../../scripts/test-server.ts';
-import type { Told } from './tell.ts';
+import { addTold, findUnseen, seedOfToday, type Told } from './told.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,29 +24,36 @@ const { values } = parseArgs({
   },
 });
 const count = Number(values.count ?? 1);
+const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
+const { replay = null } = values;
 /** A process plays this many, and prints a line when it begins: that shows how far a run is. */
 const partStories = 200;
-/** Whether this process plays a part of a run, on the server of the whole run. */
-const isPart = process.env.TRANCHE_STORIES_PART !== undefined;
-const server = isPart ? null : await startTestServer();
-if (server) process.env.TEST_DATABASE_URL = server.url;
-process.env.NODE_ENV = 'test';
-let isDone = false;
-try {
-  // The test support reads the address of the server when it is loaded.
-  const { addTold, findUnseen, seedOfToday, playStories } = await import('./tell.ts');
-  const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
+const print = (line: string) => void process.stderr.write(`${line}\n`);
+
+// A part of a run plays on the server of the whole run.
+if (process.env.TRANCHE_STORIES_PART === undefined) await playAll();
+else {
+  const { playStories } = await import('./tell.ts');
+  const told = await playStories({ count, seed, replay, print });
+  process.stdout.write(`${JSON.stringify(told)}\n`);
+}
+
+async function playAll(): Promise<void> {
+  const server = await startTestServer();
+  const env = {
+    ...process.env,
+    ...quickStart(),
+    ...{ NODE_ENV: 'test', TEST_DATABASE_URL: server.url, TRANCHE_STORIES_PART: '1' },
+  };
   // A story and its database take turns and wait for each other, so a core plays three at a time.
-  const atOnce = isPart || count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
-  const print = (line: string) => void process.stderr.write(`${line}\n`);
-  const told =
-    atOnce > 1
-      ? (await playParts(share(seed, atOnce), atOnce)).reduce(addTold)
-      : await playStories({ count, seed, replay: values.replay ?? null, print });
-  const unseen = isPart ? [] : findUnseen(told);
+  const atOnce = count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
+  let seconds = 0;
+  const ended = await playParts(share(atOnce), atOnce, env).finally(async () => {
+    seconds = await server.stop();
+  });
+  const told = ended.reduce(addTold);
+  const unseen = findUnseen(told);
   if (unseen.length > 0) print(`Never seen: ${unseen.join('; ')}`);
-  const seconds = (await server?.stop()) ?? 0;
-  isDone = true;
   const answer = { ...told, unseen, cpu_seconds: Math.round(seconds * 10) / 10 };
   const { stories, failures, faults } = told;
   process.stdout.write(
@@ -54,40 +62,38 @@ try {
       : `${stories} stories, ${failures} failures, ${faults} faults, ${answer.cpu_seconds} s of processor time.\n`,
   );
   process.exitCode = failures > 0 || unseen.length > 0 ? 1 : 0;
-} finally {
-  if (!isDone) await server?.stop();
 }
 
+type Part = { seed: number; count: number };
+
 /** Divides the seeds into parts that are small enough for all processes to end together. */
-function share(first: number, atOnce: number): { seed: number; count: number }[] {
+function share(atOnce: number): Part[] {
   const parts = Math.max(atOnce, Math.ceil(count / partStories));
   const ends = Array.from({ length: parts + 1 }, (_, part) => Math.round((part * count) / parts));
   return ends.slice(1).map((end, part) => {
     const begin = ends[part] ?? 0;
-    return { seed: first + begin, count: end - begin };
+    return { seed: seed + begin, count: end - begin };
   });
 }
 
 /** Waits for all of them, because they share a server. */
-async function playParts(
-  parts: { seed: number; count: number }[],
-  atOnce: number,
-): Promise<Told[]> {
+async function playParts(parts: Part[], atOnce: number, env: NodeJS.ProcessEnv): Promise<Told[]> {
   const left = parts.values();
   const told: Told[] = [];
   const play = async () => {
-    for (const part of left) told.push(await playPart(part));
+    for (const part of left) told.push(await playPart(part, env));
   };
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, play));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return told;
 }
 
-async function playPart(part: { seed: number; count: number }): Promise<Told> {
+async function playPart(part: Part, env: NodeJS.ProcessEnv): Promise<Told> {
   const numbers = ['--seed', String(part.seed), '--count', String(part.count)];
-  const child = spawn(process.execPath, [import.meta.filename, ...numbers, '--json'], {
+  const given = replay === null ? numbers : ['--replay', replay];
+  const child = spawn(process.execPath, [import.meta.filename, ...given], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TRANCHE_STORIES_PART: '1' },
+    env,
   });
   const answer = await text(child.stdout);
   if (answer === '') throw new Error(`stories from ${part.seed} on were not played`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { openGateways } from '#gateway/adapters/create-gateway.ts';
@@ -139,8 +139,11 @@ export function createStage(databaseUrl: string, random: Random) {
   const noted = new WeakSet<pg.PoolClient>();
   /** The connections of all processes. */
   const taken = new Set<pg.PoolClient>();
-  /** The process that uses a connection now, and whether it has lost it. */
-  const holders = new WeakMap<pg.PoolClient, { process: Process; isLost: boolean }>();
+  /** The process that uses a connection now, whether it has lost it, and whether a BEGIN is unsent. */
+  const holders = new WeakMap<
+    pg.PoolClient,
+    { process: Process; isLost: boolean; begins: boolean }
+  >();
   /** The last statement of each connection: a server runs them in order. */
   const lasts = new WeakMap<pg.ClientBase, Promise<unknown>>();
 
@@ -216,16 +219,25 @@ export function createStage(databaseUrl: string, random: Random) {
     client.query = ((...args: unknown[]) => {
       const holder = holders.get(client as pg.PoolClient);
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
-      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next statement.
       if (holder?.isLost) return Promise.reject(lost());
-      if (/^begin\b/.test(text)) return query('begin');
-      if (!holder || !acting.getStore()) return query(...args);
+      if (!holder) return query(...args);
+      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next statement.
+      if (/^begin\b/.test(text)) {
+        holder.begins = true;
+        return Promise.resolve();
+      }
+      const sendAll = () => {
+        if (holder.begins) query('begin').catch(() => {});
+        holder.begins = false;
+        return query(...args);
+      };
+      if (!acting.getStore()) return sendAll();
       const { process } = holder;
       const lose = async () => {
         holder.isLost = true;
         await query(forgetting);
       };
-      const send = () => (holder.isLost ? Promise.reject(lost()) : query(...args));
+      const send = () => (holder.isLost ? Promise.reject(lost()) : sendAll());
       const run = () =>
         step({ to: 'database', name: describe(text) }, pid, (fault, running) =>
           atStatement(process, running, { send, lose }, fault),
@@ -292,7 +304,7 @@ export function createStage(databaseUrl: string, random: Random) {
         client.release();
         return never();
       }
-      const holder = { process: self, isLost: false };
+      const holder = { process: self, isLost: false, begins: false };
       holders.set(client, holder);
       lasts.delete(client);
       held.add(client);
@@ -451,12 +463,13 @@ export function createStage(databaseUrl: string, random: Random) {
     // The server says at once whether an actor that waited for a lock still does.
     if (actor.isStuck) actor.isStuck = await isBlocked(actor);
     if (actor.isStuck || actor.running.size === 0) return actor.isStuck;
-    const isLong = await Promise.race([
-      new Promise<false>((resolve) => {
-        heard = () => resolve(false);
-      }),
-      pause(lookMilliseconds, true),
-    ]);
+    const isLong = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(resolve, lookMilliseconds, true);
+      heard = () => {
+        clearTimeout(timer);
+        resolve(false);
+      };
+    });
     heard = null;
     actor.isStuck = isLong && actor.running.size > 0 && (await isBlocked(actor));
     return actor.isStuck;

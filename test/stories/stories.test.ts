@@ -3,7 +3,8 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { isLong } from '../support/service.ts';
-import { casesFolder, describe, playFile, playSeed, seedOf } from './tell.ts';
+import { casesFolder, describe, playFile, playSeed } from './tell.ts';
+import { seedOf } from './told.ts';
 import { startWorld, type World } from './world.ts';
 
 // Seeded lives of one checkout: `test/stories/README.md` says how they are played.

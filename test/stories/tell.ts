@@ -3,39 +3,13 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { faultsMin, type Played, play } from './play.ts';
 import { type Choices, choices, choicesOf, type Story, storyOf } from './story.ts';
-import { expectedRaces, expectedTransitions } from './transitions.ts';
+import type { Told } from './told.ts';
 import { startWorld, type World } from './world.ts';
 
 export const casesFolder = path.join(import.meta.dirname, 'cases');
 
-export type Told = {
-  stories: number;
-  failures: number;
-  faults: number;
-  transitions: Record<string, number>;
-  /** How often each fault struck each statement or call. */
-  struck: Record<string, number>;
-  /** How often an actor acted while another was in the middle of an action. */
-  races: Record<string, number>;
-};
-
-/** This many stories reach every transition and every pair of racing actors. */
-const longRun = 1_500;
 /** A failing story is replayed for at most this long, each time with a part left out. */
 const shrinkSeconds = 240;
-
-/** The seed of the day: tomorrow's stories differ, and today's can be repeated. */
-export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
-export const seedOfToday = () => seedOf(Temporal.Now.plainDateISO('UTC').toString());
-
-/** The transitions and races that a run of many stories should have reached, and did not. */
-export const findUnseen = ({ stories, transitions, races }: Told): string[] =>
-  stories < longRun
-    ? []
-    : [
-        ...expectedTransitions.filter((one) => !transitions[one]),
-        ...expectedRaces.filter((one) => !races[one]),
-      ];
 
 export async function playStories(wanted: {
   count: number;
@@ -152,23 +126,6 @@ function count(told: Told, played: Played): void {
   add(told.transitions, played.transitions);
   add(told.struck, played.faults);
   add(told.races, played.races);
-}
-
-export function addTold(one: Told, other: Told): Told {
-  const add = (first: Record<string, number>, second: Record<string, number>) => {
-    const names = Object.keys({ ...first, ...second });
-    return Object.fromEntries(
-      names.map((name) => [name, (first[name] ?? 0) + (second[name] ?? 0)]),
-    );
-  };
-  return {
-    stories: one.stories + other.stories,
-    failures: one.failures + other.failures,
-    faults: one.faults + other.faults,
-    transitions: add(one.transitions, other.transitions),
-    struck: add(one.struck, other.struck),
-    races: add(one.races, other.races),
-  };
 }
 
 const firstLine = ({ message }: Error) => message.split('\n')[0];
