@@ -9,11 +9,11 @@ import type { Ordered } from '../support/settlement.ts';
 import { judge } from './judge.ts';
 import { createMerchantServer } from './merchant-server.ts';
 import { earlier, listOperations, type Operation, operations } from './operators.ts';
-import { beginSettlement, createIssuer, recountOrders } from './settlement.ts';
+import { beginSettlement, createIssuer, fundingOf, recountOrders } from './settlement.ts';
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
-import { createTime, type DueTable, dueWork, nextKind } from './time.ts';
+import { createTime, type DueTable, dueWork, isRecurring, nextKind } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -93,6 +93,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   const issuer = createIssuer(scene);
   if (story.theme !== 'plain') await beginSettlement(paying, account, story);
   const processes: (Process | undefined)[] = [];
+  let laters = 0;
 
   async function living(who: string): Promise<Process> {
     const index = who.endsWith('2') ? 1 : 0;
@@ -140,7 +141,11 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
       const seen = await time.look();
-      const due = seen.names.map((table) => dueWork[table].does);
+      // Payouts and statements are due almost always.
+      const others = seen.names.filter(
+        (table) => dueWork[table].does === does || !isRecurring(table),
+      );
+      const due = others.map((table) => dueWork[table].does);
       const same = due.find((one) => one === does);
       if (same) return same;
       // Some wait for their own work, while another worker is in the middle of what is due.
@@ -205,19 +210,25 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await shop.repeatAll();
   };
 
-  async function later(): Promise<void> {
+  /** Time passes until work is due, and it is done. Returns false if nothing would change. */
+  async function later(): Promise<boolean> {
     await calm();
-    await time.nextDue(0);
-    await time.work();
+    const { next, due } = await time.look();
+    if (next === null && story.theme !== 'payouts') return false;
+    await time.nextDue(0, due);
+    // Some payments are disputed after they were paid out.
+    const pays = story.theme === 'payouts' || laters % 4 === 0;
+    laters += 1;
+    await time.work([], pays);
     if (story.theme === 'disputes') await findNewDisputes(paying.service.deps);
+    return true;
   }
 
   /** Time passes until a payment is overdue, if one will be. */
   async function untilLate(): Promise<void> {
     for (let rounds = 0; rounds < 8 && shopper.willBeLate(); rounds += 1) {
       const all = await listOperations(scene);
-      if (all.some(({ does }) => does === 'retry payment')) return;
-      await later();
+      if (all.some(({ does }) => does === 'retry payment') || !(await later())) return;
     }
   }
 
@@ -227,7 +238,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     // A refund fails only if money went back to the card: the whole amount, after the capture.
     const isWhole = does === 'retry refund';
     for (let rounds = 0; isWhole && rounds < 4 && !(await issuer.isPaid()); rounds += 1)
-      await later();
+      if (!(await later())) break;
     if (isWhole) await issuer.refuseRefund();
     if (isWhole || does === 'approve' || does === 'decline') {
       const of = { pick: isWhole ? 1 : pick, at: 1, fault: null };
@@ -242,7 +253,8 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     bank: (pick) => shopper.bank(pick),
     dispute: async (pick) => {
       // Only a payment that was collected can be disputed.
-      for (let rounds = 0; rounds < 6 && !(await issuer.dispute(pick)); rounds += 1) await later();
+      for (let rounds = 0; rounds < 6 && !(await issuer.dispute(pick)); rounds += 1)
+        if (!(await later())) break;
     },
     decide: (pick) => issuer.decide(pick),
     confirm: (pick) => shopper.confirm(pick),
@@ -322,7 +334,9 @@ export type Work = {
 async function operationOf(
   scene: Scene,
   { who, does, pick }: Pick<Move, 'who' | 'does' | 'pick'>,
-  by: Record<'calm' | 'later', () => Promise<void>> & {
+  by: {
+    calm(): Promise<void>;
+    later(): Promise<boolean>;
     arrange(does: Deed, pick: number): Promise<void>;
   },
 ): Promise<Work | null> {
@@ -339,14 +353,14 @@ async function operationOf(
     if (first) {
       await by.calm();
       await prepare(scene, first, who);
-    } else if (await isHopeful(scene, does)) await by.later();
-    else if (rounds > 0) return null;
+    } else if (!((await isHopeful(scene, does)) && (await by.later())) && rounds > 0) return null;
   }
 }
 
 /** Whether the rows for an operation may come to be while time passes. */
-async function isHopeful({ paying, account, story }: Scene, does: Deed): Promise<boolean> {
-  if (story.theme === 'payouts' && /payout|export|paid/.test(does)) return true;
+async function isHopeful(scene: Scene, does: Deed): Promise<boolean> {
+  const { paying, account, story } = scene;
+  if (story.theme === 'payouts' && /payout|export|paid/.test(does)) return await isOwed(scene);
   if (story.theme === 'disputes' && /stage|submit|accept|plan|rest/.test(does)) return true;
   if (does !== 'retry refund') return false;
   const { rows } = await paying.service.deps.database.pool.query({
@@ -355,6 +369,20 @@ async function isHopeful({ paying, account, story }: Scene, does: Deed): Promise
     values: [account.merchant.id],
   });
   return rows.length > 0;
+}
+
+/** Whether a payout will be made of what the merchant is owed now, or after a payment is taken. */
+async function isOwed({ paying, account, story }: Scene): Promise<boolean> {
+  const { rows } = await paying.service.deps.database.pool.query({
+    name: 'story owed',
+    text: `select coalesce(sum(net), 0) > 0 or exists (
+             select from instalments where merchant_id = $1
+               and (status = 'authorised' or status = 'scheduled' and $2)) as is_owed
+           from settlement_entries
+           where merchant_id = $1 and payout_id is null and kind <> 'paid_out'`,
+    values: [account.merchant.id, fundingOf(story) === 'as_collected'],
+  });
+  return rows[0].is_owed;
 }
 
 /** Both people do it, except for a return that the second one is to confirm. */
@@ -409,9 +437,9 @@ async function finish(
     // A payment that was just collected may be disputed already.
     const isNew = isDisputed && (failed === 'instalments' || known.done.has('instalments'));
     if (isNew) await findNewDisputes(deps);
-    // Only disputes and payouts bring more to do while time passes.
+    // Only disputes bring more to do while time passes.
     const open: Operation[] = hasOpen ? await listRemaining(scene) : [];
-    hasOpen = story.theme !== 'plain' || open.length > 0;
+    hasOpen = isDisputed || open.length > 0;
     for (const operation of open) {
       const two = Object.values(people);
       const some = operation.does === 'approve payout' ? two : [two[round % 2] ?? ''];
@@ -420,7 +448,11 @@ async function finish(
     const isKnown = !isNew && open.length === 0;
     const { next } = isKnown ? known : await time.look();
     due = isKnown ? known.names : [];
-    if (next === null && open.length === 0) return await recountOrders(paying, account, ordered);
+    if (next === null && open.length === 0) {
+      const { done } = story.theme === 'plain' ? known : await time.work([], true);
+      if (![...done].some(isRecurring)) return await recountOrders(paying, account, ordered);
+      hasOpen = true;
+    }
     if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
   }
 }

@@ -14,17 +14,25 @@ import type { Process } from './stage.ts';
 import type { Story } from './story.ts';
 import { webhookSecret } from './world.ts';
 
+export const fundingOf = ({ day }: Story) => fundings[day % fundings.length] ?? 'whole';
+
 /** The service pays this merchant, after its fees, to the bank account that two people entered. */
 export async function beginSettlement(
   { service: { deps } }: Paying,
   { merchant: { id } }: Account,
-  { day }: Story,
+  story: Story,
 ): Promise<void> {
-  const funding = fundings[day % fundings.length] ?? 'whole';
-  const reserve = day % 3 === 0 ? { reserve_basis_points: 1_000, reserve_days: 30 } : {};
-  await setTerms(deps, 'nomsa', id, { ...wholeTerms, funding, ...reserve });
+  const reserve = story.day % 3 === 0 ? { reserve_basis_points: 1_000, reserve_days: 30 } : {};
+  await setTerms(deps, 'nomsa', id, { ...wholeTerms, funding: fundingOf(story), ...reserve });
   await proposeAccount(deps, 'nomsa', id, bankAccount);
   await confirmAccount(deps, 'sipho', id, { number: 1, ...bankAccount });
+  if (story.theme === 'payouts') return;
+  // Only stories about payouts have monthly statements.
+  const { pool } = deps.database;
+  await pool.query({
+    ...{ name: 'story months', text: 'delete from statement_months where merchant_id = $1' },
+    values: [id],
+  });
 }
 
 /** The cardholder's bank, and the gateway that announces what it does. */

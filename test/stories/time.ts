@@ -30,7 +30,8 @@ export const dueWork = {
 export type DueTable = keyof typeof dueWork;
 
 /** Their rows fall due again and again, so they do not keep a story from ending. */
-const recurring = ['payout_days', 'statement_months'];
+const recurring: DueTable[] = ['payout_days', 'statement_months'];
+export const isRecurring = (table: DueTable) => recurring.includes(table);
 
 const dueRows = Object.keys(dueWork)
   .map(
@@ -89,16 +90,18 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   /**
    * Does all due work until none is left, as a worker without faults does. Returns the tables whose
    * work was done, when work falls due next, and in which tables. `known` are the tables with due work,
-   * if the caller knows them.
+   * if the caller knows them. A third of all statements would be payouts and monthly statements, if
+   * they were made whenever another row falls due. So only those who want them `pay` as well.
    */
   async function work(
     known: DueTable[] = [],
+    pays = false,
   ): Promise<{ next: Next; names: DueTable[]; done: Set<DueTable> }> {
     const done = new Set<DueTable>();
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
       const due = round === 0 && known.length > 0 ? null : await readDue();
-      const names = due ? namesOf(due) : known;
+      const names = due ? namesOf(due).filter((name) => pays || !isRecurring(name)) : known;
       if (due && names.length === 0) {
         return { next: nextOf(due), names: namesAt(due, nextOf(due)), done };
       }
@@ -114,7 +117,8 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
         const at = Temporal.Instant.from(due_at);
         return next && leased_until === null && Temporal.Instant.compare(at, next) <= 0;
       })
-      .map(({ name }) => name);
+      .map(({ name }) => name)
+      .filter((name) => !isRecurring(name));
 
   /**
    * When work falls due, or the lease of a dead process runs out. `place` 2 is the third kind of work,
@@ -122,7 +126,7 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
    */
   function nextOf(all: Due[], place = 0): Next {
     const due = all
-      .filter(({ name }) => !recurring.includes(name))
+      .filter(({ name }) => !isRecurring(name))
       .map(({ due_at, leased_until }) => ({
         due: Temporal.Instant.from(due_at),
         free: leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead }),
