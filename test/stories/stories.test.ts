@@ -10,7 +10,7 @@ import { startWorld, type World } from './world.ts';
 // Seeded lives of one checkout: `test/stories/README.md` says how they are played.
 // TRANCHE_SEED=2026111700003 plays one of them again, and TRANCHE_SEED=20261117 those of a day.
 
-const storiesMax = isLong ? 2_000 : 100;
+const storiesMax = isLong ? 2_000 : 170;
 
 /** A story with races, deaths, refunds and a dispute. */
 const replayed = 2026111700509;

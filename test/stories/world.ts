@@ -93,12 +93,16 @@ export async function startWorld(): Promise<World> {
     incarnate: ({ gateway, receiver }) =>
       stage.incarnate({ gateway, receiver, env: eventSettings(gateway.protocol) }, serve),
     async violations(account) {
-      await scoped.query(
-        `select set_config('story.merchant', $1, false), set_config('story.integration', $2, false)`,
-        [account.merchant.id, account.id],
-      );
       const now = timestamp(clock.now());
-      return (await isSound(now)) ? [] : await findViolations({ pool: scoped }, now);
+      const chosen = scoped.query({
+        name: 'story merchant',
+        text: `select set_config('story.merchant', $1, false),
+                 set_config('story.integration', $2, false)`,
+        values: [account.merchant.id, account.id],
+      });
+      // Both statements travel together.
+      const [isFine] = await Promise.all([isSound(now), chosen]);
+      return isFine ? [] : await findViolations({ pool: scoped }, now);
     },
     async leave({ gateway }, { merchant }) {
       await gateway.call('POST', '/_test/forget', { merchant: merchant.id });
