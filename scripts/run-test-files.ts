@@ -57,7 +57,7 @@ function groupFiles(): string[][] {
   const slow = shared.filter((file) => !usesBrowser(file) && slowFiles.includes(file));
   const quick = shared.filter((file) => !browser.includes(file) && !slow.includes(file));
   const place = ([file = '']: string[]) => list.files.indexOf(file);
-  const long = [...deal(alone, 1), ...deal(browser, 2), ...deal(slow, 4)];
+  const long = [...deal(alone, 1), ...deal(browser, 3), ...deal(slow, 4)];
   const isBesideCode = (file: string) => !file.startsWith('test/');
   return [
     ...long.sort((a, b) => place(a) - place(b)),

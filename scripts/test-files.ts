@@ -10,10 +10,10 @@ import path from 'node:path';
 export const slowFiles = [
   'test/stories/stories.test.ts',
   'test/console/console-pages-in-browser.test.ts',
+  'test/browser/pay-page-states.test.ts',
   'test/docs/guides.test.ts',
   'test/console/identity-matrix.test.ts',
   'test/money/restore.test.ts',
-  'test/browser/pay-page-states.test.ts',
   'test/console/bounds.test.ts',
   'test/faults/processes.test.ts',
   'test/money/payouts.test.ts',

@@ -94,11 +94,11 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   }
 
   async function latestOrder(page: Page, from: string): Promise<URL> {
-    const tab = await page.context().newPage();
-    await tab.goto(`${from}/orders`);
-    const href = await tab.locator('.orders a').first().getAttribute('href');
-    await tab.close();
-    return new URL(href ?? '', from);
+    // The same visitor asks, without another tab.
+    const answer = await page.context().request.get(`${from}/orders`);
+    const [, place = ''] =
+      /<ul class="orders">.*?<a href="([^"]+)"/s.exec(await answer.text()) ?? [];
+    return new URL(place, from);
   }
 
   const seen = (page: Page, text: string | RegExp) =>

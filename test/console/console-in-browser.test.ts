@@ -96,21 +96,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.equal(await field.inputValue(), 'The blue key');
   });
 
-  test('an action that changes people asks for the passkey again after five minutes', async (t) => {
-    const admin = await console.withPasskey(t, ['admin']);
-    await addPerson(console.paying.service, { roles: ['viewer'], name: 'Leaving Person' });
-    console.paying.clock.advance({ minutes: 6 });
-    await admin.page.goto(`${console.url}/people`);
-    await admin.page.getByRole('link', { name: 'Leaving Person' }).click();
-    await admin.page.getByRole('button', { name: 'Revoke Leaving Person' }).click();
-    const dialog = admin.page.getByRole('dialog', { name: 'Confirm that it is you' });
-    await dialog.getByText('Revoke Leaving Person').waitFor();
-    assert.deepEqual(await axeViolations(admin.page), []);
-    await dialog.getByRole('button', { name: 'Use the passkey' }).click();
-    await admin.page.getByText('Leaving Person can no longer sign in').waitFor();
-  });
-
-  test('the last of more than a hundred people is opened and revoked', async (t) => {
+  test('the last of more than a hundred people is revoked, after the passkey was used again', async (t) => {
     const { pool } = console.paying.service.deps.database;
     const { rows } = await pool.query(
       `insert into people (id, email, name, roles, created_at, access_since)
@@ -122,7 +108,9 @@ describe('the console in a browser', { skip: noBrowser }, () => {
       await pool.query(`delete from people where name like 'Colleague %'`);
     });
     const last = rows.find(({ name }) => name === 'Colleague 200');
-    const { page } = await console.withSession(t, ['admin']);
+    const { page } = await console.withPasskey(t, ['admin']);
+    // An action that changes people asks for the passkey again after five minutes.
+    console.paying.clock.advance({ minutes: 6 });
     await page.goto(`${console.url}/people`);
     await page.getByRole('button', { name: 'Next page' }).click();
     await page.getByRole('button', { name: 'First page' }).waitFor();
@@ -132,6 +120,10 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const dialog = page.getByRole('dialog', { name: 'Colleague 200' });
     await dialog.getByText('z200@example.com').waitFor();
     await dialog.getByRole('button', { name: 'Revoke Colleague 200' }).click();
+    const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    await proof.getByText('Revoke Colleague 200').waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    await proof.getByRole('button', { name: 'Use the passkey' }).click();
     await page.getByText('Colleague 200 can no longer sign in').waitFor();
     const revoked = await pool.query('select id from people where revoked_at is not null');
     assert.ok(revoked.rows.some(({ id }) => id === last?.id));
