@@ -141,9 +141,9 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
       const seen = await time.look();
-      // Payouts and statements are due almost always.
+      // Payouts are due almost always, and only some stories are about them.
       const others = seen.names.filter(
-        (table) => dueWork[table].does === does || !isRecurring(table),
+        (table) => story.theme === 'payouts' || dueWork[table].does === does || !isRecurring(table),
       );
       const due = others.map((table) => dueWork[table].does);
       const same = due.find((one) => one === does);
