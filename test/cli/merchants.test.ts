@@ -101,7 +101,7 @@ test('an operator sets, changes and takes back the preselected term', async () =
   const { id, preselected_term } = await create('--preselect', '3');
   assert.equal(preselected_term, 3);
   const shown = await tranche.run('merchants', 'show', id);
-  assert.match(shown.stdout, /^Preselects +3 payments$/m);
+  assert.match(shown.stdout, /^Preselected term +3 payments$/m);
   const changed = await tranche.json('merchants', 'rules', id, '--preselect', '6');
   assert.deepEqual([changed.preselected_term, changed.rules], [6, rules]);
   const taken = await tranche.json('merchants', 'rules', id, '--preselect', 'none');
@@ -132,7 +132,7 @@ test('an alert names the system’s user who removes the threshold for a second 
 test('a merchant has the default threshold until it gets its own, and a looser one raises an alert', async () => {
   const shown = async (id: string) => {
     const { stdout } = await tranche.run('merchants', 'show', id);
-    return /^Two people +(.*)$/m.exec(stdout)?.[1]?.replaceAll(/\s/g, ' ');
+    return /^Second approver +(.*)$/m.exec(stdout)?.[1]?.replaceAll(/\s/g, ' ');
   };
   const alerts = async (id: string) => {
     const { data } = await tranche.json('alerts', 'list', '--limit', '1000');

@@ -586,7 +586,7 @@ describe('a payout', () => {
       return await money.raiseHeartbeatNow();
     };
     const deps = { ...service.deps, money: { ...money, raiseHeartbeatNow } };
-    await assert.rejects(exportPayouts(deps, 'nomsa', 'csv'), /Its file can be read by that id/);
+    await assert.rejects(exportPayouts(deps, 'nomsa', 'csv'), /Read its file by that id/);
     assert.equal(await statusOf(), 'exported');
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
     // The database goes away while the file is read.

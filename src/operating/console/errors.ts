@@ -7,7 +7,7 @@ import { NotRecognised } from '#operating/people/webauthn.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
 import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
 import { ApiError, RateLimited, retryAfterSeconds, unavailable } from '#platform/http/errors.ts';
-import { OperatorError, SessionEnded } from '#record/actions/operate.ts';
+import { DoneInPart, OperatorError, SessionEnded } from '#record/actions/operate.ts';
 import { NotPermitted } from '#record/alerts/lift-review.ts';
 
 /** A refusal with a code for the application and a sentence for the person. */
@@ -85,6 +85,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   }
   if (error instanceof NotPermitted) return forbidden(error.message);
   if (error instanceof SessionEnded) return new ConsoleError(401, 'signed_out', error.message);
+  if (error instanceof DoneInPart) return new ConsoleError(503, 'outcome_unknown', error.message);
   // The command line refuses the same use case with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {

@@ -11,7 +11,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { FreeText } from '#record/actions/free-text.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { DoneInPart, type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { mustBeApprover, mustBeSecondApprover } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import {
@@ -365,7 +365,7 @@ export async function readExport(
  */
 async function giveOut({ money }: FileDeps, made: Export): Promise<Export> {
   if (made.export_id === null) return made;
-  const kept = ` The payouts are in export ${made.export_id}. Its file can be read by that id once this has ended.`;
+  const kept = ` The payouts are in export ${made.export_id}. Read its file by that id before you repeat it.`;
   await mustAllow(() => money.raiseHeartbeatNow(), kept);
   return made;
 }
@@ -386,7 +386,8 @@ async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<
       ? `The gateway does not say whether it is ahead of this database (${message}). Try again once it answers.`
       : 'The database does not answer. Try again once it does.';
   }
-  if (reason !== null) throw new OperatorError(`${reason}${kept}`);
+  if (reason === null) return;
+  throw kept === '' ? new OperatorError(reason) : new DoneInPart(`${reason}${kept}`);
 }
 
 async function changed(

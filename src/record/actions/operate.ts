@@ -109,6 +109,9 @@ function sharesOf(
 /** An operator asked for something that cannot be done. The message says what to do instead. */
 export class OperatorError extends Error {}
 
+/** A part of an action was committed, and the rest failed. The message says what was done. */
+export class DoneInPart extends OperatorError {}
+
 /**
  * The session of an action ended, or its access was revoked or narrowed, before the action was
  * committed.
