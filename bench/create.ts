@@ -42,7 +42,9 @@ export async function benchCreate(
     try {
       const request = signedCheckout(account, service.url);
       progress('create: warming up');
-      await load(request, { connections, seconds: 2 });
+      // V8 goes on compiling for the first tens of thousands of requests of a process. A node sells
+      // for days.
+      await load(request, { connections, seconds: 2 * options.seconds });
       await insertion.run(1);
       const bare: Bare[] = [];
       const served: Awaited<ReturnType<typeof load>>[] = [];

@@ -54,7 +54,8 @@ export type AppDeps = CheckoutDeps &
 
 /** The web side of the service. Registers the routes of every slice. */
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const app = createServer(deps);
+  const headers = commonHeaders(deps.baseUrl);
+  const app = createServer(deps, headers);
 
   // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
   // Route schemas only describe and serialise.
@@ -62,7 +63,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.setSerializerCompiler(compileWhenUsed);
   handleErrors(app, deps.metrics);
   if (deps.tracer) traceRequests(app, deps.tracer);
-  addHooks(app, deps);
+  addHooks(app, deps, headers);
 
   // An unknown Expect header is ignored. Node would refuse the request.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
@@ -89,14 +90,14 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
-function createServer(deps: AppDeps): FastifyInstance {
+function createServer(deps: AppDeps, headers: Record<string, string>): FastifyInstance {
   return Fastify({
     // Node would answer a missing Host header itself, without our envelope.
     ...serverOptions(deps, { url: deps.baseUrl, tls: deps.tls }, { requireHostHeader: false }),
     keepAliveTimeout: 60_000,
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
-      addCommonHeaders(deps, request, reply);
+      addCommonHeaders(headers, request, reply);
       answerNotFound(reply);
     },
     routerOptions: { maxParamLength: 500 },
@@ -104,16 +105,16 @@ function createServer(deps: AppDeps): FastifyInstance {
 }
 
 /** Adds to every request its deadline, its headers, its metrics and its log line. */
-function addHooks(app: FastifyInstance, deps: AppDeps): void {
+function addHooks(app: FastifyInstance, deps: AppDeps, headers: Record<string, string>): void {
   const noteRefused = noteRefusedAuthentications(deps);
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, next) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
-    addCommonHeaders(deps, request, reply);
+    addCommonHeaders(headers, request, reply);
     if (deps.draining) reply.header('connection', 'close');
     // An unknown path is refused before its body is read.
-    if (request.is404) throw nothingHere();
+    next(request.is404 ? nothingHere() : undefined);
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, next) => {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime);
     if (reply.statusCode === 401) noteRefused(request);
@@ -127,14 +128,15 @@ function addHooks(app: FastifyInstance, deps: AppDeps): void {
       },
       'request',
     );
+    next();
   });
 }
 
 function addCommonHeaders(
-  { baseUrl }: { baseUrl: string },
+  headers: Record<string, string>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   reply.header('x-request-id', request.id);
-  reply.headers(commonHeaders(baseUrl));
+  reply.headers(headers);
 }

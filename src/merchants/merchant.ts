@@ -99,7 +99,9 @@ export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
 ): Temporal.Instant {
-  return clock.now().add({ milliseconds: clock_ahead_ms });
+  const now = clock.now();
+  // In production no clock runs ahead, and every request asks for this time.
+  return clock_ahead_ms === 0 ? now : now.add({ milliseconds: clock_ahead_ms });
 }
 
 export function onOwnClock(clock: Clock, row: MerchantRow): Merchant {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { Limit } from '#platform/shared/limit.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -47,7 +47,7 @@ export function newSigningKey(environment: Environment, random: Random): string 
 
 /** A client secret has 256 random bits and cannot be guessed, so a fast hash is enough. */
 export function hashClientSecret(clientSecret: string): Buffer {
-  return createHash('sha256').update(clientSecret).digest();
+  return Buffer.from(hash('sha256', clientSecret, 'base64'), 'base64');
 }
 
 const credentialKinds = {

@@ -32,6 +32,7 @@ export function clientAddress(request: Caller): string {
  * client chooses the header, which could have any length and differ in every request.
  */
 function addressOf(forwarded: string): string | null {
+  if (isIP(forwarded) !== 0) return forwarded;
   const bare = forwarded.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
   return isIP(bare) === 0 ? null : bare;
 }

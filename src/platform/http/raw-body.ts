@@ -31,27 +31,28 @@ export function takeRawBodies(
     const bytesMax = bytesMaxOf(request);
     const chunks: Buffer[] = [];
     let length = 0;
+    let isDone = false;
     const finish = (error: Error | null, body?: RawBody) => {
-      stream.off('data', collect).off('end', end).off('error', fail);
-      // Read and discard the rest, so that the client can read our answer.
-      stream.on('error', () => {}).resume();
-      done(error, body);
+      if (!isDone) done(error, body);
+      isDone = true;
     };
-    const collect = (chunk: Buffer) => {
+    // After a body that is too long, the rest is read and discarded, so that the client can read our
+    // answer.
+    stream.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > bytesMax) finish(null, null);
       else chunks.push(chunk);
-    };
-    const end = () => finish(null, Buffer.concat(chunks));
-    const fail = () => finish(badRequest('The body ended early.'));
-    stream.on('data', collect).on('end', end).on('error', fail);
+    });
+    stream.on('end', () => finish(null, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
+    stream.on('error', () => finish(badRequest('The body ended early.')));
   });
 
   // Fastify itself would refuse a malformed Content-Type, before the request was counted. It leaves
   // a merely unexpected one to us.
-  api.addHook('preParsing', async (request) => {
+  api.addHook('preParsing', (request, _reply, payload, next) => {
     const isKnown = mediaTypes.includes(mediaTypeOf(request));
     if (!isKnown) request.headers['content-type'] = 'application/octet-stream';
+    next(null, payload);
   });
 }
 

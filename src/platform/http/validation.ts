@@ -29,6 +29,7 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
   );
   const validator = Compile(withoutIds as TSchema);
   const cutArrays = arrayCutter(schema);
+  const findUnfaithful = unfaithfulFinder(schema);
   return (given) => {
     const byPath = new Map<string, string>();
     const value = cutArrays(given, byPath);
@@ -43,9 +44,10 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
         byPath.set(path, describeProblem(keyword, params));
       }
     }
-    for (const { path, problem } of findUnfaithfulText(schema, value, '')) {
-      if (!byPath.has(path)) byPath.set(path, problem);
-    }
+    findUnfaithful?.(value, '', (path) => {
+      if (!byPath.has(path)) byPath.set(path, unfaithful);
+    });
+    if (byPath.size === 0) return [];
     const errors = [...byPath].map(([path, problem]) => ({ path, problem }));
     if (errors.length <= errorsMax) return errors;
     // Outer fields come first: a list that is too long matters more than its items.
@@ -188,30 +190,43 @@ function joinPath(path: string, name: string): string {
   return path ? `${path}.${name}` : name;
 }
 
+const unfaithful = 'has a character that cannot be stored (U+0000 or half a surrogate pair)';
+
+/** Calls `report` with the path of each text below this value that cannot be stored. */
+type FindUnfaithful = (value: unknown, path: string, report: (path: string) => void) => void;
+
 /**
- * Text that PostgreSQL or JSON cannot store (decision 0002), in the members that the schema knows.
- * Other members are ignored and never stored.
+ * Finds text that PostgreSQL or JSON cannot store (decision 0002), in the members that the schema
+ * knows. Other members are ignored and never stored. Null if the schema allows no text: then a text
+ * has its error already.
  */
-function findUnfaithfulText(schema: TSchema, value: unknown, path: string): FieldError[] {
-  if (typeof value === 'string') {
-    if (!unfaithfulText(value)) return [];
-    return [
-      { path, problem: 'has a character that cannot be stored (U+0000 or half a surrogate pair)' },
-    ];
+function unfaithfulFinder(schema: TSchema): FindUnfaithful | null {
+  const { type, items, properties } = schema as SchemaParts & { type?: string; items?: TSchema };
+  // A union has no type of its own.
+  if (type === undefined || type === 'string') {
+    return (value, path, report) => {
+      if (typeof value === 'string' && unfaithfulText(value)) report(path);
+    };
   }
-  if (Array.isArray(value)) {
-    const { items } = schema as { items?: TSchema };
-    return items
-      ? value.flatMap((one, index) => findUnfaithfulText(items, one, `${path}[${index}]`))
-      : [];
+  const ofItem = items && unfaithfulFinder(items);
+  if (ofItem) {
+    return (value, path, report) => {
+      if (!Array.isArray(value)) return;
+      for (const [index, one] of value.entries()) ofItem(one, `${path}[${index}]`, report);
+    };
   }
-  if (typeof value !== 'object' || value === null) return [];
-  const { properties = {} } = schema as { properties?: Record<string, TSchema> };
-  return Object.entries(properties).flatMap(([name, property]) =>
-    Object.hasOwn(value, name)
-      ? findUnfaithfulText(property, (value as Record<string, unknown>)[name], joinPath(path, name))
-      : [],
-  );
+  const members = Object.entries(properties ?? {}).flatMap(([name, property]) => {
+    const find = unfaithfulFinder(property);
+    return find ? [{ name, find }] : [];
+  });
+  if (members.length === 0) return null;
+  return (value, path, report) => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const { name, find } of members) {
+      if (!Object.hasOwn(value, name)) continue;
+      find((value as Record<string, unknown>)[name], joinPath(path, name), report);
+    }
+  };
 }
 
 /** Whether a text is an e-mail address that can be stored as it is. */
