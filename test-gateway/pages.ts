@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import type { Context } from './books/context.ts';
-import { type Decision, decideChallenge, findIntent } from './books/payments.ts';
+import { awaitsBank, type Decision, decideChallenge, findIntent } from './books/payments.ts';
 import { decideSetupChallenge } from './books/setups.ts';
 import { returnParameters as hyperswitchReturn } from './hyperswitch/payment.ts';
 import type { Kept } from './store.ts';
@@ -92,8 +92,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     return true;
   }
   // The page was opened again after it was answered: from the browser's history, or in a second tab.
-  if (intent.object.status === 'requires_action')
-    html(response, 200, challengePage(context, intent));
+  if (awaitsBank(intent)) html(response, 200, challengePage(context, intent));
   else goBack(context, response, intent, 'approve');
   return true;
 }

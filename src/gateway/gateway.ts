@@ -73,14 +73,14 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that waits for a card or a challenge: from then on it cannot be
-   * confirmed. Voiding a hold twice is not an error.
+   * Voids a hold, even one that waits for a card, or for a challenge unless the gateway cannot end
+   * one (`challenge`). From then on it cannot be confirmed. Voiding it twice is not an error.
    */
   void(payment: {
     key: string;
     merchant: MerchantTime;
     payment_ref: string;
-  }): Promise<{ outcome: 'voided' } | { outcome: 'captured' }>;
+  }): Promise<{ outcome: 'voided' | 'captured' | 'challenge' }>;
 
   /** Charges a stored card without the shopper. */
   charge(payment: {

@@ -168,16 +168,27 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/** Applies the shopper's answer to a challenge. It only changes an intent in `requires_action`. */
+/**
+ * Whether the bank still takes an answer. Hyperswitch cancels a payment that waits for one only in
+ * its own tables, and learns of the answer afterwards.
+ */
+export function awaitsBank({ object, hidden }: Kept<'payment_intent'> | Kept<'setup_intent'>) {
+  if (object.status === 'requires_action') return true;
+  const wasHeld = 'latest_charge' in object && object.latest_charge !== null;
+  const wasAsked = hidden.hyperswitch !== undefined && hidden.challenge !== null;
+  return object.status === 'canceled' && wasAsked && !wasHeld;
+}
+
+/** Applies the shopper's answer to a challenge, if the bank still takes one. */
 export function decideChallenge(
   context: Context,
   intent: Kept<'payment_intent'>,
   decision: Decision,
 ): Kept<'payment_intent'> {
   const { store } = context;
-  if (decision === 'close' || intent.object.status !== 'requires_action') return intent;
+  if (decision === 'close' || !awaitsBank(intent)) return intent;
   const method = store.find('payment_method', String(intent.object.payment_method));
-  if (method === null) throw new Error('an intent in requires_action has a payment method');
+  if (method === null) throw new Error('a challenged intent has a payment method');
   if (decision === 'approve') {
     method.hidden.authenticated = true;
     const refusal = cardNamed(method.hidden.card).payment ?? null;

@@ -5,7 +5,13 @@ import { authenticateAttempt, makeSetupAttempt } from '../objects/setup-attempt.
 import type { Kept } from '../store.ts';
 import type { Context } from './context.ts';
 import { asStored } from './customers.ts';
-import { authenticationOf, type CardOptions, challengeUrl, type Decision } from './payments.ts';
+import {
+  authenticationOf,
+  awaitsBank,
+  type CardOptions,
+  challengeUrl,
+  type Decision,
+} from './payments.ts';
 
 // Cards that are stored without a payment.
 
@@ -88,9 +94,9 @@ export function decideSetupChallenge(
   const { store } = context;
   const { object } = intent;
   const { attempt } = intent.hidden;
-  if (decision === 'close' || object.status !== 'requires_action') return intent;
+  if (decision === 'close' || !awaitsBank(intent)) return intent;
   const method = store.find('payment_method', String(object.payment_method));
-  if (method === null) throw new Error('an intent in requires_action has a payment method');
+  if (method === null) throw new Error('a challenged intent has a payment method');
   if (decision === 'approve') {
     method.hidden.authenticated = true;
     if (attempt) authenticateAttempt(attempt, 'challenge');

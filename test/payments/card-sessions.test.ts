@@ -19,6 +19,7 @@ import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { commandLine } from '../support/cli.ts';
+import { answerChallenge } from '../support/gateway.ts';
 import { confirmInSession } from '../support/hyperswitch.ts';
 import { alertsOf, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
@@ -189,6 +190,37 @@ describe('no one is held twice', () => {
     await paying.work();
     assert.equal((await enter(begun)).status, 400);
     assert.deepEqual(await shopper.live(), []);
+  });
+
+  for (const [left, leave] of [
+    ['cancelled', (shopper: Shopper) => shopper.cancel(3)],
+    ['paid with another card', (shopper: Shopper) => shopper.pay(3, { card: mastercard })],
+    ['let the time pass', () => paying.pass({ minutes: 46 })],
+  ] as const) {
+    test(`a challenge that the bank approves after the shopper ${left} holds nothing`, async () => {
+      const shopper = await paying.shopper();
+      const { challenge_url } = await shopper.pay(3, { card: challengeCard });
+      assert.ok(challenge_url);
+      await leave(shopper);
+      await paying.pass({ minutes: 1 });
+      const { status } = await shopper.state();
+      await answerChallenge(challenge_url, 'approve');
+      await paying.pass({ minutes: 10 });
+      assert.equal((await statuses(shopper)).split(',')[0], 'voided');
+      assert.equal((await shopper.state()).status, status);
+      assert.equal((await shopper.live()).length, status === 'successful' ? 1 : 0);
+    });
+  }
+
+  test('a challenge that no one answers is voided when it can no longer be approved', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(3, { card: challengeCard });
+    await shopper.cancel(3);
+    await paying.pass({ minutes: 74 });
+    assert.equal(await statuses(shopper), 'voiding');
+    await paying.pass({ minutes: 12 });
+    assert.equal(await statuses(shopper), 'voided');
+    assert.deepEqual(await alertsOf(paying, shopper), []);
   });
 
   test('a session that is left open ends with the time of the payment', async () => {
@@ -497,6 +529,41 @@ describe('on the plan', () => {
     assert.equal((await confirmInSession(paying.gateway.url, client_secret, visa)).status, 400);
     assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
   });
+
+  test('a challenge that the shopper left can be taken up again, and nothing is charged twice', async () => {
+    const { shopper, acting } = await bought();
+    const asked = await acting.pay('next', { card: challengeCard });
+    const again = await acting.pay('next', { card: mastercard, shown: asked });
+    assert.deepEqual(again.attempt, asked.attempt);
+    await acting.decide('approve');
+    assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+    assert.equal((await shopper.live()).length, 2);
+  });
+
+  test('a challenge that the shopper declines at the bank lets another card pay', async () => {
+    const { acting } = await bought();
+    const shown = await acting.pay('next', { card: challengeCard });
+    await acting.decide('decline', false);
+    assert.equal((await acting.pay('next', { card: mastercard, shown })).attempt?.status, 'done');
+    assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
+  });
+
+  for (const [decision, status] of [
+    ['approve', 'charged'],
+    ['close', 'voided'],
+  ] as const) {
+    test(`a challenge that ran out of time and then the shopper would ${decision} is ${status}, and nothing is charged twice`, async () => {
+      const { shopper, acting } = await bought();
+      const { attempt } = await acting.pay('next', { card: challengeCard });
+      await paying.pass({ minutes: 16 });
+      assert.deepEqual(await acting.attempts(), ['voiding 2 50000']);
+      assert.equal((await acting.pay('next')).attempt?.status, 'working', 'no other begins');
+      await answerChallenge(attempt?.challenge_url ?? '', decision);
+      await paying.pass({ minutes: 20 });
+      assert.deepEqual(await acting.attempts(), [`${status} 2 50000`]);
+      assert.equal((await shopper.live()).length, status === 'charged' ? 2 : 1);
+    });
+  }
 
   test('one that was confirmed and left is found, and nothing is charged twice', async () => {
     const { shopper, acting } = await bought();

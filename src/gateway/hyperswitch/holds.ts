@@ -3,7 +3,7 @@ import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { retrieve } from './look-up.ts';
-import { hasLapsed, isUnheard, undecidedError } from './states.ts';
+import { hasLapsed, isUnheard, mayBeApproved, undecidedError } from './states.ts';
 
 /**
  * Payments that can be cancelled. The server would also cancel one that was captured in part: then it
@@ -20,14 +20,18 @@ const cancellable = [
 /** The reason tells a hold that could not be voided from a payment that was declined. */
 const voidReason = 'the payment is not needed';
 
-/** Cancels a payment that was just read. If it has ended, its state tells how. */
+/**
+ * Cancels a payment that was just read. If it has ended, its state tells how. One that the bank may
+ * still approve stays as it is: the server would cancel it only in its own tables. An approval would
+ * hold or take the money all the same, and with most acquirers the server would never say so.
+ */
 export async function cancel(
   api: HyperswitchApi,
   merchant: MerchantTime,
   payment: Payment,
   cancellation_reason = voidReason,
 ): Promise<Payment> {
-  if (!cancellable.includes(payment.status)) return payment;
+  if (!cancellable.includes(payment.status) || mayBeApproved(payment, merchant.now)) return payment;
   try {
     const path = `/payments/${encodeURIComponent(payment.payment_id)}/cancel`;
     return await api.call<Payment>('POST', path, { merchant, body: { cancellation_reason } });
@@ -79,8 +83,9 @@ function captured(
   throw undecidedError('a payment that is captured', payment);
 }
 
-function voided(payment: Payment, { now }: MerchantTime): { outcome: 'voided' | 'captured' } {
+function voided(payment: Payment, { now }: MerchantTime): Awaited<ReturnType<Gateway['void']>> {
   const { status, cancellation_reason } = payment;
+  if (mayBeApproved(payment, now)) return { outcome: 'challenge' };
   if (['cancelled', 'expired'].includes(status)) return { outcome: 'voided' };
   if (status === 'failed' && hasLapsed(payment, now)) return { outcome: 'voided' };
   if (status === 'succeeded' || status === 'partially_captured') return { outcome: 'captured' };

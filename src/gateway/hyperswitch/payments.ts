@@ -24,8 +24,11 @@ type PaymentCalls = Pick<
   'begin' | 'enteredCard' | 'charge' | 'payment' | 'findPayment' | 'listInstalmentPayments'
 >;
 
-/** How long a shopper may take to enter a card. The checkout itself ends first. */
-const sessionSeconds = 60 * 60;
+/**
+ * How long a shopper may take to enter a card. Their time for a checkout or on the plan page ends
+ * first (decisions 0011 and 0085). A challenge that was left is over soon after the session.
+ */
+const sessionSeconds = { checkout: 60 * 60, plan: 15 * 60 };
 
 type NewPayment = {
   payment_id: string;
@@ -145,7 +148,9 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
       payment_id: paymentId(payment.attempt_id),
       amount: payment.amount,
       currency: payment.currency,
-      ...(card === null ? withShopper(payment) : withStored(payment.customer_ref, card.card_ref)),
+      ...(card === null
+        ? withShopper(payment, isHeld ? 'checkout' : 'plan')
+        : withStored(payment.customer_ref, card.card_ref)),
       capture_method: isHeld ? 'manual' : 'automatic',
       ...(payment.store_card && { setup_future_usage: 'off_session' as const }),
       ...(statement && words(api, statement)),
@@ -165,18 +170,15 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
 }
 
 /** How a card is used while the shopper is present: their bank authenticates them. */
-export const withShopper = ({
-  customer_ref,
-  return_url,
-}: {
-  customer_ref: string;
-  return_url: string;
-}) => ({
+export const withShopper = (
+  { customer_ref, return_url }: { customer_ref: string; return_url: string },
+  where: keyof typeof sessionSeconds,
+) => ({
   confirm: false,
   customer_id: customer_ref,
   authentication_type: 'three_ds',
   allowed_payment_method_types: ['credit', 'debit'],
-  session_expiry: sessionSeconds,
+  session_expiry: sessionSeconds[where],
   return_url,
 });
 

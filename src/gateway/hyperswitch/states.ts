@@ -71,6 +71,20 @@ function failedState(payment: Payment, now: Timestamp): PaymentState {
 export const hasLapsed = (payment: Payment, now: Timestamp): boolean =>
   payment.capture_method === 'manual' && Temporal.Instant.compare(captureBefore(payment), now) <= 0;
 
+/** How long a bank may take over a challenge that began in the last second of the session. */
+const challengeMinutes = 15;
+
+/**
+ * Whether the bank may still approve a challenge. The server begins none after its session, and
+ * knows no end of one that has begun.
+ */
+export function mayBeApproved({ status, expires_on }: Payment, now: Timestamp): boolean {
+  if (status !== 'requires_customer_action') return false;
+  if (!expires_on) throw new OutcomeUnknown('a challenge has no end');
+  const end = Temporal.Instant.from(expires_on).add({ minutes: challengeMinutes });
+  return Temporal.Instant.compare(now, end) < 0;
+}
+
 /**
  * The state of a payment that has not ended: the shopper has not entered a card, the bank asks for
  * a challenge, or the gateway is still processing.

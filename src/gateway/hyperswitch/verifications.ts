@@ -35,7 +35,7 @@ export function verificationCalls(api: HyperswitchApi): VerificationCalls {
         currency: card.currency,
         ...(amount === 0 ? { payment_type: 'setup_mandate' } : { capture_method: 'manual' }),
         setup_future_usage: 'off_session' as const,
-        ...withShopper(card),
+        ...withShopper(card, 'plan'),
         metadata: { checkout_id, attempt_id },
       };
       return await settle(api, merchant, await create(api, merchant, body).catch(fail));

@@ -160,7 +160,8 @@ describe('what follows from the outcome of an attempt', () => {
     [all, 'begun', 'declined', 'declined', 'fail'],
     [all, 'begun', 'challenge', 'challenged', 'nothing'],
     [all, 'starting', 'challenge', 'challenged', 'nothing'],
-    [all, 'voiding', 'challenge', 'voiding', 'nothing'],
+    [first, 'voiding', 'challenge', 'voiding', 'nothing'],
+    [onPlan, 'voiding', 'challenge', 'challenged', 'nothing'],
     [all, 'starting', 'processing', undefined, 'nothing'],
     [all, 'voiding', 'processing', undefined, 'nothing'],
     [all, 'begun', 'processing', 'starting', 'nothing'],
@@ -186,6 +187,28 @@ describe('what follows from the outcome of an attempt', () => {
       });
     }
   }
+
+  test('a challenge that could not be ended in time is ended again, more and more seldom', () => {
+    for (const purpose of attemptPurposes) {
+      const now = at(lastOf[purpose], 1);
+      for (const answer of [outcomes.challenge, { ...outcomes.processing, asks_shopper: true }]) {
+        const moved = (changes: Partial<PaymentAttempt>) => {
+          const attempt = attemptOf({ purpose, ...changes });
+          const { to, effect } = chooseMove(attempt, checkout, recorded(answer as Answer), now);
+          assert.equal(effect, 'nothing');
+          const { status = attempt.status, attempts } = to;
+          const wait = Temporal.Instant.from(to.due_at ?? '')
+            .since(now)
+            .total('seconds');
+          return { status, attempts, wait: Math.round(wait) };
+        };
+        const first = moved({ status: 'challenged', attempts: 9 });
+        assert.deepEqual(first, { status: 'voiding', attempts: 1, wait: 5 });
+        const third = moved({ status: 'voiding', attempts: 2 });
+        assert.deepEqual(third, { status: 'voiding', attempts: 3, wait: 20 });
+      }
+    }
+  });
 
   for (const [description, status, now] of [
     ['of a checkout that was cancelled', 'cancelled', at(opened)],

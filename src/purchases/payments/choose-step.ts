@@ -133,13 +133,21 @@ export function chooseMove(
       return { to: { ...ended, due_at: null, ...succeeded(attempt, answer) }, effect: 'succeed' };
     }
     case 'begun':
-    case 'challenge':
       return isVoiding
         ? voidLater(answer.payment_ref, at)
         : waitForShopper(attempt, checkout, answer, now);
+    case 'challenge': {
+      const isLeft = (isVoiding && isFirstPayment(attempt)) || isOver(attempt, checkout, now);
+      return isLeft
+        ? voidAgain(attempt, answer.payment_ref, now)
+        : waitForShopper(attempt, checkout, answer, now);
+    }
     case 'processing': {
       const { payment_ref, asks_shopper } = answer;
       const isSent = waitsForShopper(attempt);
+      if (isSent && asks_shopper && isOver(attempt, checkout, now)) {
+        return voidAgain(attempt, payment_ref, now);
+      }
       if (isSent && asks_shopper) {
         const attempts = attempt.attempts + 1;
         const due_at = timestamp(nextShopperLookUp(now, attempts, endsAt(attempt, checkout)));
@@ -198,6 +206,16 @@ function waitForShopper(
 function voidLater(payment_ref: string, due_at: Timestamp): Move {
   const known = { ...released, payment_ref, sealed_card_token: null };
   return { to: { ...known, status: 'voiding', due_at, attempts: 0 }, effect: 'nothing' };
+}
+
+/**
+ * The shopper has left a challenge that the gateway cannot end, so the bank may still approve it. On
+ * the plan, nothing else is paid before its time is over, and the shopper can go on with it.
+ */
+function voidAgain(attempt: PaymentAttempt, payment_ref: string, now: Temporal.Instant): Move {
+  const attempts = attempt.status === 'voiding' ? attempt.attempts : 0;
+  const { to, effect } = voidLater(payment_ref, timestamp(nextRetryAt(now, attempts)));
+  return { to: { ...to, attempts: attempts + 1 }, effect };
 }
 
 function succeeded(

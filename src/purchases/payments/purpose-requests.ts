@@ -125,7 +125,9 @@ const planPayment: Requests = {
     if (own.outcome === 'captured') {
       throw new RequestRefused('the attempt paid other payments before the database was restored');
     }
-    return await planPayment.end(ask, own.payment_ref);
+    const ended = await planPayment.end(ask, own.payment_ref);
+    if (ended.outcome !== 'challenge') return ended;
+    throw new OutcomeUnknown('an earlier payment of the attempt may still be approved');
   },
   async send(ask, { card_token, ...given }) {
     const { gateway, time, attempt } = ask;
