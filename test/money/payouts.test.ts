@@ -590,10 +590,19 @@ describe('a payout', () => {
     assert.equal(await statusOf(), 'exported');
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
     // The database goes away while the file is read.
-    const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'));
-    const away = { ...deps, money: { raiseHeartbeatNow: lost } };
-    const told = new RegExp(`The database does not answer.*${export_id}`);
-    await assert.rejects(readExport(away, 'nomsa', export_id, 'csv'), told);
+    for (const [cause, told] of [
+      [new Error('Connection terminated unexpectedly'), /The database does not answer/],
+      [new TypeError('x is not a function'), /An error of the service/],
+    ] as const) {
+      const away = { ...deps, money: { raiseHeartbeatNow: () => Promise.reject(cause) } };
+      await assert.rejects(readExport(away, 'nomsa', export_id, 'csv'), (error: Error) => {
+        assert.match(error.message, told);
+        assert.match(error.message, new RegExp(export_id));
+        // The log needs the error itself.
+        assert.equal(error.cause, cause);
+        return true;
+      });
+    }
     const file = ['payouts', 'export', '--export', export_id];
     await gateway.fault(fault);
     clock.advance({ seconds: 2 });

@@ -85,7 +85,10 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   }
   if (error instanceof NotPermitted) return forbidden(error.message);
   if (error instanceof SessionEnded) return new ConsoleError(401, 'signed_out', error.message);
-  if (error instanceof DoneInPart) return new ConsoleError(503, 'outcome_unknown', error.message);
+  if (error instanceof DoneInPart) {
+    request.log.error({ err: error }, 'an action was done in part');
+    return new ConsoleError(503, 'outcome_unknown', error.message);
+  }
   // The command line refuses the same use case with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {

@@ -4,6 +4,7 @@ import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import { findMerchant, listMerchantRows } from '#merchants/merchant.sql.ts';
 import { type Merchant, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { isTransient } from '#platform/database/transaction.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -376,18 +377,22 @@ const mustMoveMoney = ({ money }: PayoutDeps) => mustAllow(() => money.problem()
 /** `kept` says what was done before. An operator must learn that whatever fails. */
 async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<void> {
   let reason: string | null;
+  let cause: unknown;
   try {
     reason = await ask();
   } catch (error) {
+    cause = error;
     const isOfGateway = error instanceof OutcomeUnknown || error instanceof RequestRefused;
     if (!isOfGateway && kept === '') throw error;
     const { message } = error as Error;
     reason = isOfGateway
       ? `The gateway does not say whether it is ahead of this database (${message}). Try again once it answers.`
-      : 'The database does not answer. Try again once it does.';
+      : isTransient(error)
+        ? 'The database does not answer. Try again once it does.'
+        : `An error of the service prevented this (${message}).`;
   }
   if (reason === null) return;
-  throw kept === '' ? new OperatorError(reason) : new DoneInPart(`${reason}${kept}`);
+  throw kept === '' ? new OperatorError(reason) : new DoneInPart(`${reason}${kept}`, { cause });
 }
 
 async function changed(
