@@ -654,6 +654,17 @@ describe('mailing', () => {
     assert.deepEqual([await mailsOf(sent.id), await mailsOf(waiting.id)], [['sent'], ['skipped']]);
   });
 
+  test('a link that names a shopper as another record of theirs does is erased too', async () => {
+    const { deps } = paying.service;
+    const email = 'zodwa@mail.example';
+    const customer = { email, first_name: 'Zodwa', last_name: 'Khumalo' };
+    await create({ customer });
+    const named = await create({ customer: { email }, client_reference_id: 'for Zodwa Khumalo' });
+    await eraseShopper(deps, 'nomsa', email);
+    assert.deepEqual(await findTraces(deps.database, ['Khumalo']), []);
+    assert.equal((await read(named.id)).status, 'cancelled');
+  });
+
   const answersOf = async (payment_link_id: string) => {
     const { rows } = await paying.service.deps.database.pool.query(
       `select a.response from message_attempts a join messages m on m.id = a.message_id

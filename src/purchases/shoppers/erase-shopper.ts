@@ -123,7 +123,7 @@ export async function eraseShopper(
     const finished = locked.filter(({ id }) => erased.includes(id));
     const kept = await eraseFinished(deps, db, finished, now, locked);
     await updateErasedLinkCustomers(db, email, now);
-    for (const link of links) await eraseUnopened(db, link, now);
+    await eraseUnopened(db, links, locked, now);
     await deleteErasedRequests(db, email);
     const result = { erased, refused, ...counts, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
@@ -132,28 +132,34 @@ export async function eraseShopper(
 }
 
 /**
- * A link that no shopper opened stays without its customer. If its reference or an address names
- * the person, it is cancelled: the shop could not tell what else it was paid for.
+ * Links that no shopper opened stay without their customer. If the reference or an address of one
+ * names the person, it is cancelled: the shop could not tell what else it was paid for.
  */
 async function eraseUnopened(
   db: Handle,
-  link: Awaited<ReturnType<typeof findShopper>>['links'][number],
+  links: Awaited<ReturnType<typeof findShopper>>['links'],
+  known: Checkout[],
   now: ReturnType<typeof timestamp>,
 ): Promise<void> {
-  const { id, integration_id, client_reference_id, customer } = link;
-  const identifiers = identifiersOf(customer ? [customer] : []);
-  await eraseAnswers(db, [integration_id], [id], identifiers);
+  if (links.length === 0) return;
+  const identifiers = identifiersOf([...links, ...known].flatMap(({ customer }) => customer ?? []));
+  // The statement reads all answers of an integration.
+  const integrations = [...new Set(links.map(({ integration_id }) => integration_id))];
+  const ids = links.map(({ id }) => id);
+  await eraseAnswers(db, integrations, ids, identifiers);
   const isNamed = (text: string | null) => text !== null && namesPerson(text, identifiers);
-  const { notify_url, success_url, cancel_url } = link;
-  if (![client_reference_id, notify_url, success_url, cancel_url].some(isNamed)) return;
   const bare = (url: string | null) => url && bareUrl(url, identifiers);
-  const to = {
-    client_reference_id: isNamed(client_reference_id) ? `erased-${id}` : client_reference_id,
-    notify_url: bare(notify_url),
-    success_url: bare(success_url),
-    cancel_url: bare(cancel_url),
-  };
-  await updateErasedUnopenedLink(db, link, to, now);
+  for (const link of links) {
+    const { id, client_reference_id, notify_url, success_url, cancel_url } = link;
+    if (![client_reference_id, notify_url, success_url, cancel_url].some(isNamed)) continue;
+    const to = {
+      client_reference_id: isNamed(client_reference_id) ? `erased-${id}` : client_reference_id,
+      notify_url: bare(notify_url),
+      success_url: bare(success_url),
+      cancel_url: bare(cancel_url),
+    };
+    await updateErasedUnopenedLink(db, link, to, now);
+  }
 }
 
 /**
