@@ -259,6 +259,13 @@ export const faults: Fault[] = [
     tests: ['payments/payments'],
   },
   {
+    name: 'a challenge is cancelled at a gateway that cannot end it',
+    file: 'src/gateway/hyperswitch/holds.ts',
+    from: ' || mayBeApproved(payment, merchant.now)',
+    to: '',
+    tests: ['payments/card-sessions'],
+  },
+  {
     name: 'a hold after the end of a checkout is kept',
     file: `${payments}/choose-step.ts`,
     from: "return isLive && (attempt.status === 'voiding' || isOver(attempt, checkout, now));",
