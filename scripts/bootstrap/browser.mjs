@@ -15,9 +15,9 @@ export function whyFetchBrowser() {
 export async function fetchBrowser(reason) {
   const release = readText('/etc/os-release');
   if (process.getuid?.() === 0 && /^ID=debian$/m.test(release)) {
-    say(`Installing Debian's chromium for the tests: ${reason}.`);
+    say(`Installing Debian's chromium-headless-shell for the tests: ${reason}.`);
     await runQuietly('apt-get', ['update', '-q']);
-    const apt = ['install', '-y', '-q', '--no-install-recommends', 'chromium'];
+    const apt = ['install', '-y', '-q', '--no-install-recommends', 'chromium-headless-shell'];
     await runQuietly('apt-get', apt, { DEBIAN_FRONTEND: 'noninteractive' });
   }
   if (findChromium() === null) {
