@@ -1,10 +1,6 @@
 import type pg from 'pg';
-import {
-  isPlanOutdated,
-  nameOf,
-  planOnce,
-  queryByName,
-} from '#platform/database/name-statements.ts';
+import { planOnce } from '#platform/database/database.ts';
+import { isPlanOutdated, nameOf, queryByName } from '#platform/database/name-statements.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { callbackInvariants } from './callbacks.ts';
 import { dueWorkInvariants } from './due-work.ts';
@@ -91,7 +87,7 @@ export async function findDifferences(
     // large table, so it would compile such a plan (JIT), which takes longer than running it.
     const settings = ['enable_nestloop', 'enable_sort', 'jit'];
     const isOff = settings.map((name) => `set local ${name} = off`);
-    await client.query([...isOff, planOnce].join('; '));
+    await client.query([...isOff, ...planOnce(client)].join('; '));
     const named = { query: queryByName(client, true) };
     const range = [first, last];
     const violations: Violation[] = [];

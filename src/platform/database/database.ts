@@ -91,13 +91,14 @@ export function openDatabase(
       gatherWrites(connectionOf(client).stream);
       watchForFaults(client);
       try {
-        const backend = await prepareSession(client, {
+        const { isDistributed, ...backend } = await prepareSession(client, {
           statementMilliseconds: queryMilliseconds - graceMilliseconds,
           firstMilliseconds: connectMilliseconds,
         });
         watch.add(client, { ...backend, server: servers.of(client) });
         if (backend.pid === null) pooled.add(client);
         else rememberColumns(client);
+        if (!isDistributed) undistributed.add(client);
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
@@ -200,6 +201,22 @@ export const abortedTransaction = '25P02';
 const pooled = new WeakSet<pg.ClientBase>();
 
 export const isPooled = (client: pg.ClientBase) => pooled.has(client);
+
+/** Connections to a server without Citus. */
+const undistributed = new WeakSet<pg.ClientBase>();
+
+/**
+ * Settings for the beginning of a transaction, so that the connection plans each named statement
+ * once, for any values. They are for statements whose best plan does not depend on their values.
+ * Without them, the server plans again for the values whenever the plan for any values looks more
+ * expensive. For a range between two parameters of a large table it always does, because it expects
+ * a fixed part of all rows in the range. For rows that are sent as arrays it always does too, because
+ * it expects ten elements in an array.
+ *
+ * Citus chooses workers by the values, and refuses a plan for any values.
+ */
+export const planOnce = (client: pg.ClientBase): string[] =>
+  undistributed.has(client) ? ['set local plan_cache_mode = force_generic_plan'] : [];
 
 /** Connections on which the next statement would fail. */
 const faults = new WeakSet<pg.ClientBase>();

@@ -71,20 +71,6 @@ export function createStatementNames(): StatementNames {
   };
 }
 
-/**
- * Sent at the beginning of a transaction, it makes a connection plan each named statement once, for
- * any values. It is for statements whose best plan does not depend on their values. Without it,
- * the server plans again for the values whenever the plan for any values looks more expensive. For a
- * range between two parameters of a large table it always does, because the server expects a fixed
- * part of all rows in the range.
- *
- * Citus chooses workers by the values, and refuses a plan for any values. Its setting exists only where it is
- * loaded.
- */
-export const planOnce = `select set_config('plan_cache_mode',
-  case when current_setting('citus.shard_count', true) is null then 'force_generic_plan'
-    else 'auto' end, true)`;
-
 export const names = createStatementNames();
 
 /**

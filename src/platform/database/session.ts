@@ -101,14 +101,20 @@ export async function prepareSession(
     /** How long a server may take to answer a connection's first statement. */
     firstMilliseconds: number;
   },
-): Promise<Backend> {
+): Promise<Backend & { isDistributed: boolean }> {
   const wanted = { ...settings, statement_timeout: `${statementMilliseconds}ms` };
   const { processID } = client as unknown as { processID: number };
-  const { rows } = await client.query<{ read_only: string; pid: number; started_at: string }>({
+  const { rows } = await client.query<{
+    read_only: string;
+    pid: number;
+    started_at: string;
+    is_distributed: boolean;
+  }>({
     // Nothing watches the connection yet, and the pool's time-out may be a day.
     query_timeout: firstMilliseconds,
     text: `select current_setting('transaction_read_only') as read_only, pg_backend_pid() as pid,
        pg_postmaster_start_time()::text as started_at,
+       current_setting('citus.shard_count', true) is not null as is_distributed,
        (select count(set_config(name, value, false))
         from unnest($1::text[], $2::text[]) as s (name, value)
         where pg_backend_pid() = $3),
@@ -119,7 +125,8 @@ export async function prepareSession(
   } as pg.QueryConfig);
   const [row] = rows;
   if (row?.read_only !== 'off') throw new ServerReadOnly();
-  return { pid: row.pid === processID ? row.pid : null, startedAt: row.started_at };
+  const { pid, started_at: startedAt, is_distributed: isDistributed } = row;
+  return { pid: pid === processID ? pid : null, startedAt, isDistributed };
 }
 
 /** Refuses a connection that lost its settings between two statements. */

@@ -13,10 +13,11 @@ import {
   isQueryTimeout,
   isUnconfirmed,
   isWorkerAway,
+  planOnce,
   releaseClient,
 } from './database.ts';
 import { currentDeadline, type Deadline, lockEndOf, noteCommit } from './deadline.ts';
-import { isPlanOutdated, planOnce, queryByName } from './name-statements.ts';
+import { isPlanOutdated, queryByName } from './name-statements.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -222,7 +223,7 @@ export function transaction<T>(
         options.isReadOnly ? 'begin isolation level repeatable read read only' : 'begin',
       ];
       if (wait !== undefined) begin.push(`set local lock_timeout = ${wait}`);
-      if (options.isPlannedOnce) begin.push(planOnce);
+      if (options.isPlannedOnce) begin.push(...planOnce(client));
       client.query(begin.join('; ')).catch(() => {});
       // A COMMIT that wrote nothing does not wait for a standby. This lock counts as a write. So
       // what the body finds is confirmed by a standby, if the server requires that, before we report

@@ -90,7 +90,7 @@ export function attemptCommits(deps: CommitDeps): AttemptCommits {
 }
 
 async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
-  return await transaction(deps, async ({ db, client, commit }) => {
+  const write = async ({ db, client, commit }: Transaction) => {
     const now = deps.clock.now();
     const integrations = new Set(group.map(({ callback }) => callback.integration_id));
     const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
@@ -119,7 +119,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     // Another process claimed some of them, or an earlier run of this transaction has written them.
     const ours = new Set(await listWrittenAttempts(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
-  });
+  };
+  return await transaction(deps, write, { isPlannedOnce: true });
 }
 
 /** One instant on the clocks of merchants, each ahead by its own amount. */
@@ -163,7 +164,7 @@ function writeHeaders(
 }
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
-  const recorded = await transaction(deps, async (tx) => {
+  const write = async (tx: Transaction) => {
     const { db, client, commit } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
@@ -183,7 +184,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
       await exhaust(deps, tx, attempt.callback, { attempts_made: 1, reason: exchange.reason });
     }
     return group.map(({ exchange }) => exchange);
-  });
+  };
+  const recorded = await transaction(deps, write, { isPlannedOnce: true });
   const counted = group.map(({ attempt: { callback }, exchange: { reason, timings } }) => ({
     callback,
     reason,
