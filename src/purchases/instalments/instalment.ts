@@ -118,11 +118,23 @@ export function planPayments(
 ): PlannedPayment[] {
   const each = Math.floor(amount / number_of_payments);
   const first = amount - each * (number_of_payments - 1);
+  const days = sameDays(purchaseDate, number_of_payments);
   return Array.from({ length: number_of_payments }, (_, index) => ({
     number: index + 1,
     amount: index === 0 ? first : each,
-    due_on: purchaseDate.add({ months: index }).toString(),
+    due_on: days[index] as string,
   }));
+}
+
+/** The days of the last purchase date. Most sales are of today, and a page shows many plans. */
+let lastDays: { date: Temporal.PlainDate; days: string[] } | null = null;
+
+/** The same day in at least this many months, from the date on. */
+function sameDays(date: Temporal.PlainDate, months: number): string[] {
+  if (!lastDays?.date.equals(date)) lastDays = { date, days: [] };
+  const { days } = lastDays;
+  while (days.length < months) days.push(date.add({ months: days.length }).toString());
+  return days;
 }
 
 /** After this many declines within a day, a stored card is not charged for the payment any more. */
