@@ -107,8 +107,11 @@ async function pay(shop: Shop, sales: Sale[]): Promise<number> {
 /** A statement of the service, with its parameters as texts. */
 type Logged = { text: string; values: (string | null)[] };
 
-/** The writes and locks of a transaction, or a write alone. */
-type Writes = { isAlone: boolean; statements: Logged[] };
+/**
+ * The writes and locks of a transaction, with its BEGIN and what travels with that, or a write
+ * alone.
+ */
+type Writes = { begin: string | null; statements: Logged[] };
 
 type Payment = { checkout_id: string; writes: Writes[] };
 
@@ -141,7 +144,7 @@ async function recordPayment(shop: Shop): Promise<Payment> {
 /** The writes and locks of a payment, from the log. */
 function writesIn(log: string): Writes[] {
   const all: Writes[] = [];
-  const open = new Map<string, Logged[]>();
+  const open = new Map<string, Writes>();
   const last = new Map<string, Logged>();
   for (const entry of log.split(/^@@/m).slice(1)) {
     const [, pid = '', kind, content = ''] = /^(\d+) (\w+): +(.*)$/s.exec(entry) ?? [];
@@ -152,13 +155,13 @@ function writesIn(log: string): Writes[] {
     const logged: Logged = { text, values: [] };
     last.set(pid, logged);
     const within = open.get(pid);
-    if (/^begin\b/.test(text)) open.set(pid, []);
+    if (/^begin\b/.test(text)) open.set(pid, { begin: text, statements: [] });
     else if (text === 'commit') {
-      if (within && within.length > 0) all.push({ isAlone: false, statements: within });
+      if (within && within.statements.length > 0) all.push(within);
       open.delete(pid);
     } else if (isOfPayment(text)) {
-      if (within) within.push(logged);
-      else all.push({ isAlone: true, statements: [logged] });
+      if (within) within.statements.push(logged);
+      else all.push({ begin: null, statements: [logged] });
     }
   }
   // A payment writes the attempt, the request to the gateway, the outcome, and the callback's attempt
@@ -226,6 +229,10 @@ async function replay(shop: Shop, payment: Payment, count: number): Promise<numb
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
 }
 
+/** Sends BEGIN and the settings of its transaction in one round trip, as the service does. */
+const sendBegin = (begin: string): string[] =>
+  begin === 'begin' ? ['begin;'] : ['\\startpipeline', `${begin};`, '\\endpipeline'];
+
 /** The arguments with which pgbench sends a payment. The values that vary come from a table. */
 function scriptOf({ writes }: Payment, varied: (string | null)[]): string[] {
   const defined: string[] = [];
@@ -245,8 +252,10 @@ function scriptOf({ writes }: Payment, varied: (string | null)[]): string[] {
   const lines = [
     `select ${columns.join(', ')} from payment_values`,
     `where number = (select nextval('payment_numbers')) \\gset`,
-    ...writes.flatMap(({ isAlone, statements }) =>
-      isAlone ? statements.map(send) : ['begin;', ...statements.map(send), 'commit;'],
+    ...writes.flatMap(({ begin, statements }) =>
+      begin === null
+        ? statements.map(send)
+        : [...sendBegin(begin), ...statements.map(send), 'commit;'],
     ),
   ];
   const script = writeScript('payment.sql', `${lines.join('\n')}\n`);
