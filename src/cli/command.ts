@@ -1,4 +1,5 @@
 import type { ParseArgsConfig, ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { openDatabase } from '#platform/database/database.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -19,12 +20,16 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   env: NodeJS.ProcessEnv;
   clock: Clock;
   random: Random;
+  openDatabase: typeof openDatabase | undefined;
   json: boolean;
   terminal: Terminal;
   readInput(): Promise<Buffer>;
   /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
   print(answer: object, human: () => string): void;
 };
+
+/** What a command needs to open the database. */
+export type Surroundings = Pick<Context, 'env' | 'clock' | 'random' | 'openDatabase'>;
 
 type Definition<O extends ParseArgsOptionsConfig> = {
   /** The words after `tranche`: `merchants create`. */

@@ -19,7 +19,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
-import type { Context } from './command.ts';
+import type { Surroundings } from './command.ts';
 
 export type Connection = OperatorDeps &
   Omit<ReturnType<typeof settingsOf>, 'baseUrl'> &
@@ -35,13 +35,13 @@ export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<
 
 /** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
 export async function withDatabase<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  context: Surroundings,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(context.env, 'command');
   const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
   const log = pino({ level: 'silent' });
-  const database = openDatabase(url, {
+  const database = (context.openDatabase ?? openDatabase)(url, {
     log,
     maxConnections: 2,
     // A migration may run for hours. The operator can interrupt it.
@@ -73,7 +73,7 @@ export async function withDatabase<T>(
 
 /** Opens the database, and requires that it is migrated and belongs to our environment. */
 export async function withMigrated<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  context: Surroundings,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   return await withDatabase(context, async (connection) => {
@@ -96,7 +96,7 @@ export async function withMigrated<T>(
 
 /** Like `withMigrated`, with the master key, for commands that issue or open credentials. */
 export async function withSealing<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  context: Surroundings,
   work: (connection: Connection & IntegrationDeps) => Promise<T>,
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {

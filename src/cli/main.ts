@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { openDatabase } from '#platform/database/database.ts';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { type Random, systemRandom } from '#platform/shared/random.ts';
 import manifest from '../../package.json' with { type: 'json' };
@@ -20,6 +21,8 @@ export type Io = {
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
+  /** Tests pass one whose connections several commands share. */
+  openDatabase?: typeof openDatabase;
   /** The name of the program in commands that a page suggests; `tranche` by default. */
   program?: string;
 };
@@ -88,6 +91,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     env: io.env,
     clock: io.clock ?? systemClock,
     random: io.random ?? systemRandom,
+    openDatabase: io.openDatabase,
     json,
     terminal,
     readInput: async () => {

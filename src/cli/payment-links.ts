@@ -7,7 +7,7 @@ import {
 } from '#operating/operations/payment-links.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { actionCommand, runAction } from './action-command.ts';
-import { type Command, type Context, command, mustBeId, required } from './command.ts';
+import { type Command, command, mustBeId, required, type Surroundings } from './command.ts';
 import { viewerOf, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { readCents } from './money.ts';
@@ -40,7 +40,7 @@ const baseUrlOf = async (config: Config): Promise<string> =>
   config.databaseUrl === null ? (await readSandboxFile(config)).base_url : config.baseUrl;
 
 const withLinks = <T>(
-  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  context: Surroundings,
   work: (
     deps: Parameters<Parameters<typeof withSealing>[1]>[0] & { baseUrl: string },
   ) => Promise<T>,

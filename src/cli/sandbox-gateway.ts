@@ -16,7 +16,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { WorkerDeps } from '#worker.ts';
-import type { Context } from './command.ts';
+import type { Context, Surroundings } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -65,7 +65,7 @@ function errorsOnly(terminal: Terminal): Logger {
 
 /** Opens the configured gateways, or the running sandbox's, for a command that moves money. */
 export async function withGateway<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
+  context: Surroundings & Pick<Context, 'terminal'>,
   work: (
     deps: Connection & { log: Logger; gateways: Gateways; money: MoneyGuard; tracer: null },
   ) => Promise<T>,
@@ -80,7 +80,7 @@ export async function withGateway<T>(
 
 /** For a command that sends payouts to the bank and decrypts account numbers. */
 export async function withBankRun<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
+  context: Surroundings & Pick<Context, 'terminal'>,
   work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
 ): Promise<T> {
   return await withSealing(context, async (connection) => {

@@ -12,7 +12,7 @@ import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { type Context, command, oneOf } from './command.ts';
+import { type Context, command, oneOf, type Surroundings } from './command.ts';
 import { withSealing } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { readSandboxFile } from './sandbox-gateway.ts';
@@ -59,21 +59,19 @@ checkout's status and where the browser would go.
   },
 });
 
-type ShopperContext = Pick<Context, 'env' | 'clock' | 'random'>;
-
 export async function payCheckout(
-  context: ShopperContext,
+  context: Surroundings,
   id: string,
   how: Parameters<typeof payAs>[1],
 ): Promise<PayPage> {
   return await payAs(await openShopper(context, id), how);
 }
 
-export async function cancelCheckout(context: ShopperContext, id: string): Promise<PayPage> {
+export async function cancelCheckout(context: Surroundings, id: string): Promise<PayPage> {
   return await cancelAs(await openShopper(context, id));
 }
 
-async function openShopper(context: ShopperContext, id: string): Promise<Shopper> {
+async function openShopper(context: Surroundings, id: string): Promise<Shopper> {
   return await withSealing(context, async ({ config, database, sealing }) => {
     if (config.environment === 'production') {
       throw new OperatorError('This command pays in a sandbox only, never in production.');

@@ -1,12 +1,32 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { runCli } from '#cli/main.ts';
+import { type Database, openDatabase } from '#platform/database/database.ts';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 
 export type Outcome = { code: number; stdout: string; stderr: string };
 
 /** The master key of the services that tests start. */
 export const masterKey = Buffer.alloc(32, 7).toString('base64');
+
+const databases = new Map<string, Database>();
+
+/**
+ * Commands on one database share its connections. To open one and to plan a command's statements
+ * on it costs more than the command. The connections end with their database.
+ */
+const openShared: typeof openDatabase = (url, options) => {
+  let database = databases.get(url);
+  if (!database) {
+    const opened = openDatabase(url, { ...options, maxConnections: 12 });
+    opened.pool.on('remove', () => {
+      if (opened.pool.totalCount === 0) databases.delete(url);
+    });
+    databases.set(url, opened);
+    database = opened;
+  }
+  return { ...database, close: async () => {} };
+};
 
 export type Tranche = ReturnType<typeof commandLine>;
 
@@ -28,6 +48,7 @@ export function commandLine(
       stdout: collect('stdout'),
       stderr: collect('stderr'),
       env: { MASTER_KEY: masterKey, TRANCHE_OPERATOR: 'nomsa', ...env },
+      openDatabase: openShared,
       ...(options.clock && { clock: options.clock }),
       ...(options.stdin !== undefined && { stdin: Readable.from([options.stdin]) }),
     });
