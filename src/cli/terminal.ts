@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
+import { lazily } from '#platform/shared/lazily.ts';
 
 /** Where a command writes: a stream of the process, or a test's buffer. */
 export type Output = {
@@ -222,9 +223,12 @@ export function fields(
     .join('\n');
 }
 
-const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
-const shortDate = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
+// Loading a format takes longer than most commands take to start, so only one that shows a time does.
+const formatOf = (options: Intl.DateTimeFormatOptions) =>
+  lazily(() => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }));
+const date = formatOf({ dateStyle: 'long' });
+const shortDate = formatOf({ dateStyle: 'medium' });
+const time = formatOf({ timeStyle: 'short' });
 
 /** `15 December 2026, 08:00 UTC` */
 export function showTime(timestamp: string): string;
@@ -232,18 +236,18 @@ export function showTime(timestamp: string | null): string | null;
 export function showTime(timestamp: string | null): string | null {
   if (timestamp === null) return null;
   const instant = Temporal.Instant.from(timestamp);
-  return `${date.format(instant)}, ${time.format(instant)} UTC`;
+  return `${date().format(instant)}, ${time().format(instant)} UTC`;
 }
 
 /** `15 Dec 2026, 08:00` in UTC. It is for tables, whose help says that times are in UTC. */
 export function showShortTime(timestamp: string): string {
   const instant = Temporal.Instant.from(timestamp);
-  return `${shortDate.format(instant)}, ${time.format(instant)}`;
+  return `${shortDate().format(instant)}, ${time().format(instant)}`;
 }
 
 /** `15 December 2026` */
 export function showDate(day: string): string {
-  return date.format(Temporal.PlainDate.from(day));
+  return date().format(Temporal.PlainDate.from(day));
 }
 
 /** Events under a heading for each day (UTC). Cells line up, and the last cell is wrapped. */
@@ -260,14 +264,14 @@ export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[
   return rows
     .flatMap(({ at, cells }) => {
       const instant = Temporal.Instant.from(at);
-      const heading = date.format(instant);
+      const heading = date().format(instant);
       const isNew = heading !== day;
       day = heading;
       const aligned = cells
         .slice(0, -1)
         .map((cell, column) => padTo(oneLine(cell), widths[column] ?? 0));
       const last = fill(oneLine(cells.at(-1) ?? ''), terminal.width - before).split('\n');
-      const line = [time.format(instant), ...aligned, last.join(`\n${' '.repeat(before)}`)];
+      const line = [time().format(instant), ...aligned, last.join(`\n${' '.repeat(before)}`)];
       return [...(isNew ? [terminal.quiet(heading)] : []), `${gap}${line.join(gap).trimEnd()}`];
     })
     .join('\n');

@@ -19,8 +19,6 @@ export function deprecationHeaders(about: {
 
 /** The start of a day as an HTTP date: `Mon, 01 Nov 2027 00:00:00 GMT`. */
 function httpDate(date: Temporal.PlainDate): string {
-  const part = (options: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', options);
-  const day = String(date.day).padStart(2, '0');
-  const year = String(date.year).padStart(4, '0');
-  return `${part({ weekday: 'short' })}, ${day} ${part({ month: 'short' })} ${year} 00:00:00 GMT`;
+  // biome-ignore lint/plugin: the time is given, and JavaScript's format is that of HTTP.
+  return new Date(date.toZonedDateTime('UTC').epochMilliseconds).toUTCString();
 }
