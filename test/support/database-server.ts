@@ -58,6 +58,22 @@ export async function onDatabase<T>(
   }
 }
 
+/** Connections to the servers' own databases, which stay open for the files of this process. */
+const administrators = new Map<string, pg.Pool>();
+
+/** Runs a statement about whole databases on every node. */
+export async function onEveryNode(statement: string): Promise<void> {
+  for (const node of (await findNodes()).urls) {
+    let pool = administrators.get(node);
+    if (!pool) {
+      pool = new pg.Pool({ connectionString: node, max: 4, allowExitOnIdle: true });
+      pool.on('error', () => {});
+      administrators.set(node, pool);
+    }
+    await pool.query(statement);
+  }
+}
+
 export function urlOf(database: string, node = serverUrl): string {
   const url = new URL(node);
   url.pathname = `/${database}`;

@@ -9,7 +9,7 @@ import { createDeps } from '#main.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { findNodes, onDatabase, urlOf } from './database-server.ts';
+import { onEveryNode, urlOf } from './database-server.ts';
 import { copySandboxModel } from './sandbox-model.ts';
 import { testConfig } from './service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -22,10 +22,6 @@ import { temporaryFolder } from './temporary-folder.ts';
 export async function backUp(databaseUrl: string): Promise<{ url: string; drop(): Promise<void> }> {
   const source = new URL(databaseUrl).pathname.slice(1);
   const name = `test_${randomBytes(8).toString('hex')}`;
-  const { urls } = await findNodes();
-  const onEveryNode = async (statement: string) => {
-    for (const node of urls) await onDatabase(node, (client) => client.query(statement));
-  };
   // PostgreSQL does not copy a database that has connections.
   await onEveryNode(`alter database ${source} with allow_connections false`);
   await onEveryNode(
@@ -46,13 +42,8 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
 export async function putBack(databaseUrl: string, backup: { url: string }): Promise<void> {
   const name = new URL(databaseUrl).pathname.slice(1);
   const copy = new URL(backup.url).pathname.slice(1);
-  const { urls } = await findNodes();
-  for (const node of urls) {
-    await onDatabase(node, async (client) => {
-      await client.query(`drop database ${name} with (force)`);
-      await client.query(`create database ${name} template ${copy} strategy file_copy`);
-    });
-  }
+  await onEveryNode(`drop database ${name} with (force)`);
+  await onEveryNode(`create database ${name} template ${copy} strategy file_copy`);
 }
 
 export type Restorable = {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '#app.ts';
 import { readConfig } from '#config.ts';
@@ -27,17 +26,16 @@ import type { CallbackSenderOptions } from '#purchases/callbacks/delivery/send-c
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
 import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
-import { findNodes, joinCluster, onDatabase, serverUrl, urlOf } from './database-server.ts';
+import {
+  findNodes,
+  joinCluster,
+  onDatabase,
+  onEveryNode,
+  serverUrl,
+  urlOf,
+} from './database-server.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
-
-/** Runs a statement on every node. `first` is an open connection to the first node. */
-async function onEveryNode(statement: string, first?: pg.Client): Promise<void> {
-  for (const node of (await findNodes()).urls) {
-    if (first && node === serverUrl) await first.query(statement);
-    else await onDatabase(node, (client) => client.query(statement));
-  }
-}
 
 /**
  * Creates a migrated database for one test file, distributed if there is Citus. It is a clone of a
@@ -45,16 +43,24 @@ async function onEveryNode(statement: string, first?: pg.Client): Promise<void> 
  */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
-  return onDatabase(serverUrl, async (client) => {
+  if (!hasTemplate) await ensureTemplate(template);
+  hasTemplate = true;
+  // By default PostgreSQL writes a clone through its log, which takes four times as much processor
+  // time.
+  return createDatabase(`template ${template} strategy file_copy`);
+}
+
+/** Whether this process has found the template. */
+let hasTemplate = false;
+
+async function ensureTemplate(template: string): Promise<void> {
+  await onDatabase(serverUrl, async (client) => {
     // When two files start together, one creates the template and the other waits.
     await client.query('select pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
       template,
     ]);
     if (rowCount === 0) await createTemplate(template);
-    // By default PostgreSQL writes a clone through its log, which takes four times as much processor
-    // time.
-    return createDatabase(`template ${template} strategy file_copy`, client);
   });
 }
 
@@ -107,12 +113,9 @@ export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
   return created;
 }
 
-async function createDatabase(
-  from: string,
-  client?: pg.Client,
-): Promise<{ url: string; drop(): Promise<void> }> {
+async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onEveryNode(`create database ${name} ${from}`, client);
+  await onEveryNode(`create database ${name} ${from}`);
   // The tables of a test are small, so the server would rather scan them than use an index.
   if (scansFile) await onEveryNode(`alter database ${name} set enable_seqscan = off`);
   return {
