@@ -7,6 +7,9 @@ import { startStripeMock } from './stripe-mock.ts';
 
 const connections = 64;
 
+/** V8 compiles for the first tens of thousands of requests of a process. A node sells for days. */
+const warmingSeconds = 12;
+
 export type CreateResult = {
   bare: number;
   bareTool: string;
@@ -42,9 +45,7 @@ export async function benchCreate(
     try {
       const request = signedCheckout(account, service.url);
       progress('create: warming up');
-      // V8 goes on compiling for the first tens of thousands of requests of a process. A node sells
-      // for days.
-      await load(request, { connections, seconds: 2 * options.seconds });
+      await load(request, { connections, seconds: warmingSeconds });
       await insertion.run(1);
       const bare: Bare[] = [];
       const served: Awaited<ReturnType<typeof load>>[] = [];

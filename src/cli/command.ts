@@ -28,7 +28,7 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   print(answer: object, human: () => string): void;
 };
 
-/** What a command needs to open the database. */
+/** Everything that a command needs to open the database. */
 export type Surroundings = Pick<Context, 'env' | 'clock' | 'random' | 'openDatabase'>;
 
 type Definition<O extends ParseArgsOptionsConfig> = {
