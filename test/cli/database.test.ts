@@ -179,6 +179,8 @@ const standIn = `
     select stand_in.note(name, null, null) $$;
   create function stand_in.create_distributed_table(name regclass, by text, colocate_with text)
     returns void language sql as $$ select stand_in.note(name, by, colocate_with) $$;
+  create function stand_in.truncate_local_data_after_distributing_table(name regclass)
+    returns void language sql as $$ select $$;
   do $$ begin
     execute format('alter database %I set search_path = public, stand_in', current_database());
   end $$;`;
@@ -274,6 +276,28 @@ test('a cluster that was distributed at an earlier version accepts later migrati
     await database.close();
     await drop();
     await rm(folder, { recursive: true });
+  }
+});
+
+test('distributing leaves no copy of a row behind on the coordinator', async (t) => {
+  if (!hasCitus) return t.skip('needs Citus');
+  const { url, drop } = await createEmptyCluster();
+  try {
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.json('database', 'migrate');
+    const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
+    await tranche.json('merchants', 'create', '--name', 'A', '--rules', rules);
+    await tranche.json('database', 'distribute');
+    assert.equal((await tranche.json('merchants', 'list')).data.length, 1);
+    const { rows } = await onDatabase(url, (client) =>
+      client.query(
+        `select name from unnest($1::text[]) as name where pg_relation_size(name::regclass) > 0`,
+        [placed.map(({ table }) => table)],
+      ),
+    );
+    assert.deepEqual(rows, []);
+  } finally {
+    await drop();
   }
 });
 

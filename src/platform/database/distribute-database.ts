@@ -150,6 +150,7 @@ export async function distributeDatabase(
     // Two distributions must not run at once, nor one beside a migration.
     await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
     const tables = await placeTables(client, onTable);
+    await emptyLocalTables(client);
     await client.query('commit');
     return tables;
   } finally {
@@ -215,6 +216,18 @@ export async function placeTables(
     await run(`alter table ${name} add constraint ${key} ${definition}`);
   }
   return tables;
+}
+
+/**
+ * Citus leaves the rows that it has copied to the nodes in the coordinator's own tables, and hides
+ * them. They would take up the disk, and nothing would ever erase the shoppers in them.
+ */
+async function emptyLocalTables(client: pg.ClientBase): Promise<void> {
+  const placed = distribution.filter((placement) => !('stays' in placement));
+  const text = `select truncate_local_data_after_distributing_table(name::regclass)
+    from unnest($1::text[]) as name where pg_relation_size(to_regclass(name)) > 0`;
+  const values = [placed.map(({ table }) => table)];
+  await client.query({ text, values, query_timeout: statementMilliseconds } as pg.QueryConfig);
 }
 
 /**
