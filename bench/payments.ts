@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { median } from './create.ts';
 import { has, run, writeScript } from './load.ts';
 import { shoppers } from './sale.ts';
+import type { Account } from './service.ts';
 import {
   createSale,
   enterCard,
@@ -192,7 +193,8 @@ const uuids = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** Payments per second of pgbench, each of another checkout and with ids of its own. */
 async function replay(shop: Shop, payment: Payment, count: number): Promise<number> {
-  const { own, account } = shop;
+  const { own, accounts } = shop;
+  const [account] = accounts as [Account];
   const checkouts: string[] = [];
   for (let made = 0; made < count; made += 1) checkouts.push((await createSale(shop)).id);
   const fixed = [account.merchant.id, account.id];

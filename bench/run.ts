@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { benchCallbacks, benchClaims } from './callbacks.ts';
+import { benchCitus } from './citus.ts';
 import { benchCollect } from './collect.ts';
 import { type Figure, keepFigures, listWorse } from './compare.ts';
 import { benchConsole } from './console.ts';
@@ -16,6 +17,7 @@ import { benchPressure } from './pressure.ts';
 import { benchReconcile } from './reconcile.ts';
 import { benchSale } from './sale.ts';
 import { benchScale } from './scale.ts';
+import { type Cost, sumOf } from './shop.ts';
 import { benchSoak } from './soak.ts';
 import { benchCommand, benchStart } from './start.ts';
 
@@ -27,6 +29,9 @@ import { benchCommand, benchStart } from './start.ts';
 // npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
 //                              need 16 GB of disk; --checkouts=100000 for fewer, --data=FOLDER to
 //                              keep them for the next time (console too). Only if it is asked for
+// npm run bench -- citus --plain=URL --citus=URL
+//                              sells on a PostgreSQL server and on a Citus cluster in turns, all of
+//                              whose servers run on this machine. Only if it is asked for
 // npm run bench -- --quick     shorter rounds, fewer rows
 // npm run bench -- --keep      keeps the ratios for the next comparison; part of a release
 //
@@ -215,12 +220,11 @@ for (const part of ['sale', 'sale-later']) {
   const sales = quick ? 100 : 300;
   const options = { warmUp: isLater ? 3_000 : 60, sales, idleSeconds: quick ? 5 : 20 };
   const { idle, sale, after } = await benchSale(options, progress);
-  const sum = ({ service, database }: { service: number; database: number }) => service + database;
   for (const [step, { service, database }] of Object.entries({ ...sale, ...after })) {
     row(`${part}: ${step}`, `${service.toFixed(2)} ms + ${database.toFixed(2)} ms`, '', true);
   }
-  const whole = Object.values(sale).reduce((total, step) => total + sum(step), 0);
-  const creates = compare(`${part} to create`, whole / sum(sale.create), 'less');
+  const whole = Object.values(sale).reduce((total, step) => total + sumOf(step), 0);
+  const creates = compare(`${part} to create`, whole / sumOf(sale.create), 'less');
   const createsMax = isLater ? 20 : 10;
   row(
     `${part}: whole sale to one create`,
@@ -228,14 +232,14 @@ for (const part of ['sale', 'sale-later']) {
     `≤ ${createsMax} ×`,
     creates <= createsMax,
   );
-  const payment = sum(sale.pay);
+  const payment = sumOf(sale.pay);
   const collected = compare(
     `${part}, collection to payment`,
-    sum(after.collection) / payment,
+    sumOf(after.collection) / payment,
     'less',
   );
   row(`${part}: collection to payment`, ratio(collected), '≤ 0.40 ×', collected <= 0.4);
-  const refunded = compare(`${part}, refund to payment`, sum(after.refund) / payment, 'less');
+  const refunded = compare(`${part}, refund to payment`, sumOf(after.refund) / payment, 'less');
   row(`${part}: refund to payment`, ratio(refunded), '≤ 0.60 ×', refunded <= 0.6);
   row(`${part}: idle, transactions a second`, idle.toFixed(1), '≤ 3', idle <= 3);
 }
@@ -311,6 +315,23 @@ if (parts.includes('scale')) {
     hours <= 2,
   );
   if (kept === undefined) rmSync(data, { recursive: true, force: true });
+}
+if (parts.includes('citus')) {
+  const address = (name: string) =>
+    args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
+  const [plain, citus] = [address('plain'), address('citus')];
+  if (!plain || !citus) throw new Error('--plain=URL and --citus=URL are needed');
+  const counts = quick
+    ? { creates: 1_000, sales: 48, deliveries: 480, rounds: 1 }
+    : { creates: 2_000, sales: 72, deliveries: 1_200, rounds: 3 };
+  const { steps, rows: held } = await benchCitus({ plain, citus, ...counts }, progress);
+  const show = ({ service, database, workers }: Cost) =>
+    [service, database, workers].map((value) => value.toFixed(2)).join(' + ');
+  for (const { step, plain: one, citus: many } of steps) {
+    const times = `${show(one)} ms to ${show(many)} ms`;
+    row(`citus: ${step}`, `${ratio(sumOf(many) / sumOf(one))}  ${times}`, '', true);
+  }
+  row('citus: postings of each worker', held.join(', '), '', true);
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5 }, progress);

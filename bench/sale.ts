@@ -74,13 +74,14 @@ export async function benchSale(
 type Progress = (step: string) => void;
 
 /** Measures the cost of some work per sale. */
-async function measure(shop: Shop, count: number, work: () => Promise<void>): Promise<Cost> {
+export async function measure(shop: Shop, count: number, work: () => Promise<void>): Promise<Cost> {
   const before = shop.readCost();
   await work();
   const after = shop.readCost();
   return {
     service: (after.service - before.service) / count,
     database: (after.database - before.database) / count,
+    workers: (after.workers - before.workers) / count,
   };
 }
 
@@ -126,14 +127,14 @@ export async function serveAfter(
     for (const number of [1, 2]) await collectNow(shop, sales, number);
   });
   progress('refunds');
-  const refunds: string[] = [];
+  const refunds: Awaited<ReturnType<typeof askRefund>>[] = [];
   const request = await measure(shop, sales.length, () =>
     atOnce(sales, async (sale) => {
       refunds.push(await askRefund(shop, sale));
     }),
   );
   const refund = await measure(shop, sales.length, async () => {
-    await atOnce(refunds, (id) => approveRefund(shop, id));
+    await atOnce(refunds, (refund) => approveRefund(shop, refund));
     await untilSettled(shop);
   });
   return { collection, request, refund };

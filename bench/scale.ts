@@ -13,9 +13,9 @@ import { signIn } from './console.ts';
 import { median } from './create.ts';
 import { copyMerchant, makeHistory, openFill } from './history.ts';
 import { ownMilliseconds } from './processor-time.ts';
-import { sell, serveAfter } from './sale.ts';
+import { measure, sell, serveAfter } from './sale.ts';
 import { startDatabase } from './service.ts';
-import { openShop, type Sale, type Shop } from './shop.ts';
+import { openShop, type Sale, type Shop, sumOf } from './shop.ts';
 
 /** The rows and bytes that a sale leaves in a table. */
 export type TableSize = { table: string; rows: number; heap: number; indexes: number };
@@ -49,7 +49,10 @@ export async function benchScale(
   progress: Progress,
 ): Promise<ScaleResult> {
   const sizes = await prepareMany(options, progress);
-  const shops = [await openShop(shoppers), await openShop(shoppers, options.data)];
+  const shops = [
+    await openShop(shoppers),
+    await openShop(shoppers, startDatabase(2, options.data)),
+  ];
   try {
     const people = [];
     for (const shop of shops) {
@@ -99,9 +102,9 @@ async function prepareMany(
   const isFilled = (rows[0]?.total ?? 0) >= checkouts;
   let merchant_id = '';
   if (!isFilled) {
-    const shop = await openShop(shoppers, data);
+    const shop = await openShop(shoppers, startDatabase(2, data));
     await makeHistory(shop, soldFirst, (step) => progress(`scale: before, ${step}`));
-    merchant_id = shop.account.merchant.id;
+    merchant_id = shop.accounts[0]?.merchant.id ?? '';
     await shop.close();
   }
   // No service may look for due work while the indexes are dropped.
@@ -126,17 +129,15 @@ async function measureAll(
   const { sales, steps } = await sell(shop, count, progress);
   const after = await serveAfter(shop, sales, progress);
   const costs: Steps = {};
-  for (const [step, { service, database }] of Object.entries({ ...steps, ...after })) {
-    costs[step] = service + database;
-  }
+  for (const [step, cost] of Object.entries({ ...steps, ...after })) costs[step] = sumOf(cost);
   const read = async (step: string, work: (sale: Sale) => Promise<void>) => {
     progress(step);
-    const before = shop.readCost();
-    for (const sale of sales) await work(sale);
-    const { service, database } = shop.readCost();
-    costs[step] = (service + database - before.service - before.database) / sales.length;
+    const cost = await measure(shop, sales.length, async () => {
+      for (const sale of sales) await work(sale);
+    });
+    costs[step] = sumOf(cost);
   };
-  await read("a merchant's list", () => list(shop));
+  await read("a merchant's list", (sale) => list(shop, sale));
   await read('search by reference', (sale) => search(shop, cookie, sale.order, sale));
   await read('search by id', (sale) => search(shop, cookie, sale.id, sale));
   const check = async (step: string, times: number, work: () => Promise<void>) => {
@@ -188,7 +189,7 @@ async function signInTo(shop: Shop): Promise<string> {
   return (await signIn({ ...shop.deps, console })).cookie;
 }
 
-async function list({ url, agent, account }: Shop): Promise<void> {
+async function list({ url, agent }: Shop, { account }: Sale): Promise<void> {
   const headers = { authorization: `Bearer ${account.client_secret}` };
   const answer = await request(`${url}/api/checkouts`, { dispatcher: agent, headers });
   const text = await answer.body.text();
@@ -214,11 +215,12 @@ async function lookForDue({ deps }: Shop): Promise<void> {
 }
 
 /** The check of one merchant, and of its last checkouts. */
-async function checkBooks({ deps, account }: Shop, sales: Sale[]): Promise<void> {
+async function checkBooks({ deps, accounts }: Shop, sales: Sale[]): Promise<void> {
+  const merchant_id = accounts[0]?.merchant.id ?? '';
   const ids = sales.map(({ id }) => id).sort();
   const found = [
     ...(await findDifferences(deps.database, ids[0] ?? '', ids.at(-1) ?? '')),
-    ...(await findMerchantDifferences(deps.database, account.merchant.id, account.merchant.id)),
+    ...(await findMerchantDifferences(deps.database, merchant_id, merchant_id)),
   ];
   if (found.length > 0) throw new Error(JSON.stringify(found[0]));
 }

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { readConfig } from '#config.ts';
@@ -42,6 +43,20 @@ export function withGateway(deps: Deps, gateway: Gateway): Deps {
   };
 }
 
+export type BenchDatabase = {
+  url: string;
+  /** The process of the server. On Citus it is the coordinator. */
+  pid: number;
+  /** The processes of the workers of Citus. */
+  workers: number[];
+  /** The server's own log. Empty for a server that the bench did not start. */
+  logFile: string;
+  deps: Deps;
+  /** The processes that serve a connection, on all servers. */
+  listPids(connection: pg.ClientBase): Promise<number[]>;
+  stop(): Promise<void>;
+};
+
 /**
  * Starts a separate PostgreSQL with the settings of the embedded one, with fsync on. Its data is
  * deleted at the end, unless it is in a folder that was given.
@@ -49,23 +64,37 @@ export function withGateway(deps: Deps, gateway: Gateway): Deps {
 export async function startDatabase(
   maxConnections = 2,
   kept?: string,
-): Promise<{
-  server: EmbeddedPostgres;
-  /** The server's own log. */
-  logFile: string;
-  deps: Deps;
-  stop(): Promise<void>;
-}> {
+): Promise<BenchDatabase & { server: EmbeddedPostgres }> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-'));
   mkdirSync(folder, { recursive: true });
   // If we are root, the server runs as another user, who has to reach its data.
   chmodSync(folder, 0o711);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
+  const deps = await prepareDatabase(server.url, maxConnections);
+  return {
+    ...{ url: server.url, pid: server.pid, workers: [], server, deps },
+    logFile: join(folder, 'data', 'postgres.log'),
+    listPids: async (connection) => [await readPid(connection)],
+    async stop() {
+      await deps.close();
+      await server.stop();
+      if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function readPid(connection: pg.ClientBase): Promise<number> {
+  const { rows } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]?.pid ?? 0;
+}
+
+/** Migrates a database, and connects to it as the service does. */
+export async function prepareDatabase(databaseUrl: string, maxConnections: number): Promise<Deps> {
   const config = readConfig({ MASTER_KEY: masterKey });
   const deps = await createDeps(
     {
       ...config,
-      databaseUrl: server.url,
+      databaseUrl,
       rateLimitStore: 'memory',
       gateways: [
         {
@@ -83,16 +112,7 @@ export async function startDatabase(
   );
   await migrate(deps.database, deps);
   await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));
-  return {
-    server,
-    logFile: join(folder, 'data', 'postgres.log'),
-    deps,
-    async stop() {
-      await deps.close();
-      await server.stop();
-      if (kept === undefined) rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return deps;
 }
 
 /** Creates a merchant whose limits are never reached, though they are checked. */

@@ -21,6 +21,7 @@ import {
 } from './processor-time.ts';
 import {
   type Account,
+  type BenchDatabase,
   createAccount,
   createCardToken,
   masterKey,
@@ -32,11 +33,14 @@ import {
 // A shop with shoppers, for benches of whole sales. The service, the gateway, the shop's server and
 // the mail server are separate programs.
 
-/** Processor time in milliseconds. */
-export type Cost = { service: number; database: number };
+/** Processor time in milliseconds. On Citus, the database is the coordinator. */
+export type Cost = { service: number; database: number; workers: number };
+
+export const sumOf = ({ service, database, workers }: Cost) => service + database + workers;
 
 export type Shop = {
-  account: Account;
+  /** The merchants, who sell in turns. */
+  accounts: Account[];
   gateway: TestGateway;
   /** The bench's own connection, whose time does not count. */
   own: pg.ClientBase;
@@ -59,6 +63,7 @@ export type Shop = {
 };
 
 export type Sale = {
+  account: Account;
   order: string;
   id: string;
   url: string;
@@ -67,10 +72,14 @@ export type Sale = {
   card_token: string;
 };
 
-/** Opens the shop for this many shoppers at once, with its data in a new folder or in this one. */
-export async function openShop(shoppers: number, data?: string): Promise<Shop> {
+/** Opens the shop for this many shoppers at once, in a new database or in this one. */
+export async function openShop(
+  shoppers: number,
+  database: Promise<BenchDatabase> = startDatabase(),
+  merchants = 1,
+): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
-  const { server, logFile, deps, stop } = await startDatabase(2, data);
+  const { url: databaseUrl, pid, workers, logFile, deps, listPids, stop } = await database;
   const gateway = await startTestGatewayProcess(
     { ...deps, log: pino({ level: 'warn' }) },
     {
@@ -85,23 +94,26 @@ export async function openShop(shoppers: number, data?: string): Promise<Shop> {
   const mail = await startProgram(new URL('mail-server.ts', import.meta.url));
   const own = await deps.database.pool.connect();
   const agent = new Agent({ connections: shoppers });
-  const account = await createAccount(deps);
-  await setTerms(deps, 'bench', account.merchant.id, demoTerms);
-  const service = await startServing(server.url, gateway, mail.message as number);
-  const { rows } = await own.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const ownPids = rows.map(({ pid }) => pid);
+  const accounts: Account[] = [];
+  while (accounts.length < merchants) {
+    const account = await createAccount(deps);
+    await setTerms(deps, 'bench', account.merchant.id, demoTerms);
+    accounts.push(account);
+  }
+  const service = await startServing(databaseUrl, gateway, mail.message as number);
+  const ownPids = await listPids(own);
   return {
-    ...{ account, gateway, own, agent, url: service.url, service: service.child },
+    ...{ accounts, gateway, own, agent, url: service.url, service: service.child },
     ...{ deps, consoleUrl: service.consoleUrl },
-    readServerCost: () => serverMilliseconds(server.pid, []),
-    ...{ databaseUrl: server.url, logFile },
+    readServerCost: () => serverMilliseconds(pid, []),
+    ...{ databaseUrl, logFile },
     notifyUrl: `http://127.0.0.1:${(receiver.message as number[])[0]}/callback`,
     readCost: () => ({
       service: processorMilliseconds(service.child.pid ?? 0),
-      database: serverMilliseconds(server.pid, ownPids),
+      database: serverMilliseconds(pid, ownPids),
+      workers: workers.reduce((sum, worker) => sum + serverMilliseconds(worker, ownPids), 0),
     }),
-    readOtherCost: () =>
-      ownMilliseconds() + childrenMilliseconds([server.pid, service.child.pid ?? 0]),
+    readOtherCost: () => ownMilliseconds() + childrenMilliseconds([pid, service.child.pid ?? 0]),
     async close() {
       await agent.close();
       own.release();
@@ -159,8 +171,9 @@ async function startProgram(
 
 let shopperNumber = 0;
 
-export async function createSale({ account, url, notifyUrl, agent }: Shop): Promise<Sale> {
+export async function createSale({ accounts, url, notifyUrl, agent }: Shop): Promise<Sale> {
   shopperNumber += 1;
+  const account = accounts[shopperNumber % accounts.length] as Account;
   const order = `order-${process.pid}-${shopperNumber}`;
   const { url: address, ...create } = signedCheckout(account, url, notifyUrl, order);
   const answer = await request(address, { ...create, dispatcher: agent });
@@ -171,6 +184,7 @@ export async function createSale({ account, url, notifyUrl, agent }: Shop): Prom
   if (found === undefined) throw new Error(`a create without a link: ${text}`);
   const octets = [16, 8, 0].map((bits) => (shopperNumber >> bits) & 255);
   return {
+    account,
     order,
     id: JSON.parse(text).data.id,
     url: url + found,
@@ -249,8 +263,10 @@ export async function paySale(shop: Shop, sale: Sale): Promise<void> {
   if (status !== 'successful') throw new Error(`a payment ended as ${status}`);
 }
 
-/** Requests a refund of part of a sale, as the merchant. Returns the id of the refund. */
-export async function askRefund({ account, url, agent }: Shop, sale: Sale): Promise<string> {
+type Refund = { merchant_id: string; id: string };
+
+/** Requests a refund of part of a sale, as the merchant. */
+export async function askRefund({ url, agent }: Shop, { account, ...sale }: Sale): Promise<Refund> {
   const body = JSON.stringify({ checkout_id: sale.id, amount: 60_000 });
   const answer = await request(`${url}/api/refunds`, {
     method: 'POST',
@@ -264,11 +280,11 @@ export async function askRefund({ account, url, agent }: Shop, sale: Sale): Prom
   });
   const text = await answer.body.text();
   if (answer.statusCode !== 200) throw new Error(`a refund was refused: ${text}`);
-  return JSON.parse(text).data.id;
+  return { merchant_id: account.merchant.id, id: JSON.parse(text).data.id };
 }
 
 /** Approves a refund, as an operator; the service completes it. */
-export async function approveRefund({ service, account }: Shop, id: string): Promise<void> {
+export async function approveRefund({ service }: Shop, { merchant_id, id }: Refund): Promise<void> {
   const status = await new Promise<string>((resolve) => {
     const listen = (message: { id: string; status: string }) => {
       if (message.id !== id) return;
@@ -276,7 +292,7 @@ export async function approveRefund({ service, account }: Shop, id: string): Pro
       resolve(message.status);
     };
     service.on('message', listen);
-    service.send({ merchant_id: account.merchant.id, id });
+    service.send({ merchant_id, id });
   });
   if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
 }
@@ -291,12 +307,16 @@ export async function collectNow(shop: Shop, sales: Sale[], number: number): Pro
   );
   await untilSettled(shop);
   await shop.own.query(
-    `update collections set created_at = created_at + $1 * interval '31 days',
-       asked_at = asked_at + $1 * interval '31 days', settled_at = settled_at + $1 * interval '31 days'
+    // Citus changes columns only with what depends on no setting, as the session's time zone.
+    `update collections set created_at = ${later('created_at')}, asked_at = ${later('asked_at')},
+       settled_at = ${later('settled_at')}
      where instalment = $1 and checkout_id = any ($2::uuid[])`,
     [number, ids],
   );
 }
+
+const later = (column: string) =>
+  `(${column} at time zone 'UTC' + $1 * interval '31 days') at time zone 'UTC'`;
 
 /**
  * Waits until every callback is delivered, every due payment is collected, and every due mail is
