@@ -251,17 +251,18 @@ async function insertCallbacks(
     await client.query('set local session_replication_role = replica');
     for (const [index, account] of accounts.entries()) {
       await client.query(
-        `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-           status, created_at, due_at, delivered_at, attempts, run_attempts)
-         select $1, uuidv7(), uuidv7(), $2, $3, $4, $5::text, $6::timestamptz,
+        `insert into callbacks (merchant_id, id, checkout_id, listed_id, integration_id, notify_url,
+           host, payload, status, created_at, due_at, delivered_at, attempts, run_attempts)
+         select $1, uuidv7(), checkout_id, checkout_id, $2, $3, $8, $4, $5::text, $6::timestamptz,
            case when $5 = 'pending' then $6::timestamptz end,
            case when $5 = 'delivered' then $6::timestamptz end,
            case when $5 = 'delivered' then 1 else 0 end, case when $5 = 'delivered' then 1 else 0 end
-         from generate_series(1, $7::int)`,
+         from (select uuidv7() as checkout_id from generate_series(1, $7::int)) checkouts`,
         [
           ...[account.merchant.id, account.id, urls[index], Buffer.from(payload), status, now],
           // If the count cannot be divided evenly, the first merchants have one more each.
           Math.floor(count / accounts.length) + (index < count % accounts.length ? 1 : 0),
+          new URL(urls[index] ?? '').host,
         ],
       );
     }

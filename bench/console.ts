@@ -290,9 +290,10 @@ const batchStatements = [
      case when k = 1 then at end,
      case when k = 1 or (k = 2 and n % 10 = 3) then null else at + k * interval '30 days' end
    from batch, generate_series(1, 3) k where status = 'successful'`,
-  `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-     status, created_at, attempts, delivered_at)
-   select merchant_id, id, id, integration_id, 'https://shop.example/callback', '{}',
+  `insert into callbacks (merchant_id, id, checkout_id, listed_id, integration_id, notify_url, host,
+     payload, status, created_at, attempts, delivered_at)
+   select merchant_id, id, id, id, integration_id, 'https://shop.example/callback', 'shop.example',
+     '{}',
      case when n % 10 = 4 then 'exhausted' else 'delivered' end, at, 1,
      case when n % 10 = 4 then null else at end
    from batch where status <> 'received'`,

@@ -26,8 +26,7 @@ create table callbacks (
   -- noticed.
   attempts_expired integer not null default 0,
   -- The receiver's host. A host gets only a limited number of callbacks at once.
-  host             text not null generated always as
-    (lower(coalesce(substring(notify_url from '^[^:]+://([^/?#]*)'), ''))) stored,
+  host             text not null,
   -- The address to which the answer to the first delivery sent the shopper.
   redirect_url     text,
   delivered_at     timestamptz(3),
@@ -45,12 +44,12 @@ create table callbacks (
   sequence         integer check (sequence > 0),
   -- One index finds the callback of a checkout, keeps it unique and lists a merchant's callbacks by
   -- age. With three indexes, every sale would write all of them.
-  listed_id        uuid not null generated always as
-    (case when event is null then checkout_id else id end) stored,
+  listed_id        uuid not null,
   primary key (id, merchant_id),
   unique (merchant_id, listed_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   check ((status = 'pending') = (due_at is not null)),
+  check (listed_id is not distinct from case when event is null then checkout_id else id end),
   check ((event is null) = (subject_id is null)),
   check ((event is null) = (sequence is null)),
   check ((checkout_id is null) = (event is not distinct from 'payout.updated'))

@@ -303,15 +303,16 @@ test('the database refuses statements that break a rule of amounts, statuses or 
     ['update postings set amount = -1', /postings_amount_check/],
     ["update postings set debit = 'sale'", /postings_check/],
     [
-      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-         status, created_at, due_at)
-       select merchant_id, gen_random_uuid(), checkout_id, integration_id, notify_url, payload,
-         status, created_at, due_at from callbacks`,
+      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, host,
+         payload, status, created_at, due_at, listed_id)
+       select merchant_id, gen_random_uuid(), checkout_id, integration_id, notify_url, host,
+         payload, status, created_at, due_at, listed_id from callbacks`,
       /callbacks_merchant_id_listed_id_key/,
     ],
     ['update callbacks set due_at = null', /callbacks_check/],
     ["update callbacks set event = 'refund.updated'", /callbacks_check/],
-    ['update callbacks set checkout_id = null', /listed_id/],
+    ['update callbacks set checkout_id = null', /callbacks_check/],
+    ['update callbacks set listed_id = gen_random_uuid()', /callbacks_check/],
     ["update integrations set events = '{sales}'", /integrations_events_check/],
     ["update callbacks set status = 'delivered'", /callbacks_check/],
     ["update callback_attempts set outcome = 'failed'", /callback_attempts_check/],
@@ -364,9 +365,9 @@ async function onRows(statement: string): Promise<void> {
         values (${id}, ${id}, ${id}, ${id}, 1, 1, 1, 'card', 'open', 1, 'collected', ${at});
       insert into postings values (${id}, ${id}, ${id}, 'sold', 'outstanding', 'sale', 5, 'ZAR',
         null, null, ${at});
-      insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-        status, created_at, due_at)
-        values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at}, ${at});
+      insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, host, payload,
+        status, created_at, due_at, listed_id)
+        values (${id}, ${id}, ${id}, ${id}, 'n', '', '', 'pending', ${at}, ${at}, ${id});
       insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
         outcome, request_headers)
         values (${id}, ${id}, ${id}, 1, 1, 'first', ${at}, 'unknown', '{}')`);

@@ -75,9 +75,10 @@ export async function queueCallbacks(
        insert into checkout_moves (merchant_id, checkout_id, from_status, to_status, at)
        select merchant_id, id, 'received', 'cancelled', $3 from ended
      ), queued as (
-       insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-         status, created_at, due_at)
-       select merchant_id, ${newId('number')}, id, integration_id, notify_url,
+       insert into callbacks (merchant_id, id, checkout_id, listed_id, integration_id, notify_url,
+         host, payload, status, created_at, due_at)
+       select merchant_id, ${newId('number')}, id, id, integration_id, notify_url,
+         substring(notify_url from '^[^:]+://([^/?#]*)'),
          convert_to(format('{"status":"cancelled","amount":150000,"currency":"ZAR",'
            '"client_reference_id":"%s","number_of_payments":1}', client_reference_id), 'UTF8'),
          'pending', $3, $3::timestamptz + $6::int * interval '1 second'

@@ -3,16 +3,16 @@ import { statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { isFree, type Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Callback, CallbackAttempt, NewCallback } from './callback.ts';
+import type { Callback, CallbackAttempt } from './callback.ts';
 
 type Key = { merchant_id: string; id: string };
 type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-export const insertCallback = statement((db, callback: NewCallback) =>
-  db.insertInto('callbacks').values(callback).returning(['host', 'listed_id']),
+export const insertCallback = statement((db, callback: Callback) =>
+  db.insertInto('callbacks').values(callback),
 );
 
-export async function insertCallbacks(db: Handle, callbacks: NewCallback[]): Promise<void> {
+export async function insertCallbacks(db: Handle, callbacks: Callback[]): Promise<void> {
   await db.insertInto('callbacks').values(callbacks).execute();
 }
 

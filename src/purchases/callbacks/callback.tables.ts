@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type {
@@ -27,7 +27,7 @@ declare module '#platform/database/tables.ts' {
       run: Generated<number>;
       run_attempts: Generated<number>;
       attempts_expired: Generated<number>;
-      host: ColumnType<string, never, never>;
+      host: Fixed<string>;
       redirect_url: string | null;
       delivered_at: Timestamp | null;
       lease: string | null;
@@ -37,7 +37,7 @@ declare module '#platform/database/tables.ts' {
       event: Fixed<EventName | null>;
       subject_id: Fixed<string | null>;
       sequence: Fixed<number | null>;
-      listed_id: ColumnType<string, never, never>;
+      listed_id: Fixed<string>;
     };
     callback_attempts: {
       merchant_id: Fixed<string>;

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { EventKind } from '#merchants/integrations/integration.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -53,8 +54,21 @@ export type Callback = {
   listed_id: string;
 };
 
-/** A callback without the columns that the database derives. */
-export type NewCallback = Omit<Callback, 'host' | 'listed_id'>;
+/** A callback without the columns that follow from the others. */
+type NewCallback = Omit<Callback, 'host' | 'listed_id'>;
+
+/**
+ * A callback with all its columns. They are not generated columns: PostgreSQL 18 would parse the
+ * expressions of these again for every row that an UPDATE changes. For a delivered callback that
+ * took 20 µs of 120.
+ */
+export function newCallback(callback: NewCallback): Callback {
+  const { id, checkout_id, notify_url, event } = callback;
+  const listed_id = event === null ? checkout_id : id;
+  assert(listed_id !== null);
+  const [, host = ''] = /^[^:]+:\/\/([^/?#]*)/.exec(notify_url) ?? [];
+  return { ...callback, host: host.toLowerCase(), listed_id };
+}
 
 export const callbackTriggers = ['first', 'retry', 'operator'] as const;
 export type CallbackTrigger = (typeof callbackTriggers)[number];
@@ -105,7 +119,7 @@ export function callbackPayload(checkout: Checkout): Buffer {
  * it has seen.
  */
 export function eventPayload(
-  { event, id, sequence, created_at, merchant_id }: NewCallback,
+  { event, id, sequence, created_at, merchant_id }: Callback,
   data: object,
 ): Buffer {
   return Buffer.from(JSON.stringify({ event, id, sequence, created_at, merchant_id, data }));

@@ -6,7 +6,7 @@ import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.t
 import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { insertCallback } from './callback.sql.ts';
-import { type Callback, callbackPayload, type NewCallback, undelivered } from './callback.ts';
+import { type Callback, callbackPayload, newCallback, undelivered } from './callback.ts';
 
 /**
  * Makes the callback of a checkout, to be written in the transaction that ends the checkout. The
@@ -18,11 +18,11 @@ export function queueCallback(
   checkout: Checkout,
   created_at: Timestamp,
   claim: Lease | null,
-): { row: NewCallback; write: Statement<Pick<Callback, 'host' | 'listed_id'>> } | null {
+): { row: Callback; write: Statement<object> } | null {
   const { notify_url } = checkout;
   if (notify_url === null) return null;
   const leaseEnd = secondsAfter(Temporal.Instant.from(created_at), leaseSeconds);
-  const row: NewCallback = {
+  const row = newCallback({
     merchant_id: checkout.merchant_id,
     id: deps.random.uuid(),
     checkout_id: checkout.id,
@@ -38,6 +38,6 @@ export function queueCallback(
     due_at: claim === null ? created_at : timestamp(leaseEnd),
     lease: claim?.lease ?? null,
     leased_until: claim?.leased_until ?? null,
-  };
+  });
   return { row, write: insertCallback(row) };
 }

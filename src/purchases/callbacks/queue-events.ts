@@ -5,7 +5,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { insertCallbacks, listSequences } from './callback.sql.ts';
-import { eventNames, eventPayload, type NewCallback, undelivered } from './callback.ts';
+import { eventNames, eventPayload, newCallback, undelivered } from './callback.ts';
 import { findCheckoutReceiver, listNewestAddresses } from './event-receiver.sql.ts';
 
 /** An object that changed, as the API presents it. */
@@ -86,10 +86,10 @@ async function write(
   const last = new Map(
     earlier.map((one) => [keyOf(one.integration_id, one.subject_id), one.sequence]),
   );
-  const rows = events.map(({ merchant, data, checkout_id, receiver }): NewCallback => {
+  const rows = events.map(({ merchant, data, checkout_id, receiver }) => {
     const { integration_id, notify_url } = receiver;
     const at = timestamp(merchant.now());
-    const callback: NewCallback = {
+    const callback = newCallback({
       ...undelivered,
       merchant_id: merchant.id,
       id: deps.random.uuid(),
@@ -104,7 +104,7 @@ async function write(
       created_at: at,
       // No shopper waits for an event, so a worker delivers it.
       due_at: at,
-    };
+    });
     return { ...callback, payload: eventPayload(callback, data) };
   });
   await insertCallbacks(db, rows);

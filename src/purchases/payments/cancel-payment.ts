@@ -34,9 +34,9 @@ export async function cancelPayment(
     const attempts = await listAttempts(db, { merchant_id: key.merchant_id, checkout_id: key.id });
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
-    const written = await writeTogether(db, cancelled.writes);
+    await writeTogether(db, cancelled.writes);
     // The delivery checks the claim, and so it also checks that this transaction was committed.
-    if (cancelled.callback) callback = { ...cancelled.callback, ...written.callback[0] };
+    callback = cancelled.callback;
     await moveInFlightToVoiding(
       db,
       { merchant_id: key.merchant_id, checkout_id: key.id },

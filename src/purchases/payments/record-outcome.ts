@@ -61,9 +61,9 @@ export async function recordOutcome(
       assert(answer.outcome === 'done');
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
       await mailLinkPaid(deps, db, merchant, checkout);
-      const written = await writeAndCommit(tx, { ...outcome, ...paid.writes });
+      await writeAndCommit(tx, { ...outcome, ...paid.writes });
       // The delivery checks the claim, and so it also checks that this transaction was committed.
-      if (claim && paid.callback) callback = { ...paid.callback, ...written.callback[0] };
+      if (claim && paid.callback) callback = paid.callback;
     } else {
       await writeTogether(db, outcome);
       if (effect === 'fail') await recordFailure(db, moved, declineIn(answer), at);
