@@ -79,6 +79,7 @@ export async function benchCallbacks(
       const count = await deliverDueCallbacks(deps);
       const seconds = (performance.now() - start) / 1000;
       const { user, system } = process.cpuUsage(before);
+      const databaseUsed = cpuSecondsOf(server.pid) - databaseBefore;
       // Counts over all rounds so far.
       failures = await countUndelivered(deps, options.count * (round + 1));
       if (round === 0) continue;
@@ -86,7 +87,7 @@ export async function benchCallbacks(
       bareCpu.push((bareUsed.user + bareUsed.system) / 1000 / options.count);
       delivered.push(count / seconds);
       cpu.push((user + system) / 1000 / count);
-      databaseCpu.push(((cpuSecondsOf(server.pid) - databaseBefore) / count) * 1000);
+      databaseCpu.push((databaseUsed / count) * 1000);
     }
     return {
       ratio: median(delivered.map((perSecond, round) => perSecond / (bare[round] ?? 0))),
