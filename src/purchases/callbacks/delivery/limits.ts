@@ -45,6 +45,12 @@ export const nameServerQuery = { timeout: 1_000, tries: 2 };
  */
 export const keepAliveMilliseconds = 1_000;
 
+/**
+ * A server may say that it keeps them longer (`Keep-Alive: timeout=5`). Then we keep them two seconds
+ * less than that, but no longer than this. Opening one costs more than a delivery.
+ */
+export const announcedKeepAliveMillisecondsMax = 10_000;
+
 /** Enough for any JSON with a `redirect_url`; the rest of a longer body is not read. */
 export const responseBodyBytesMax = 64 * 1024;
 export const responseHeaderBytesMax = 16 * 1024;

@@ -14,6 +14,7 @@ import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { type Destinations, explainBadNotifyUrl } from './destination.ts';
 import { failureReason } from './failure-reason.ts';
 import {
+  announcedKeepAliveMillisecondsMax,
   deadlineSeconds,
   keepAliveMilliseconds,
   responseBodyBytesMax,
@@ -102,7 +103,7 @@ export function createCallbackSender(
     pipelining: 1,
     maxHeaderSize: responseHeaderBytesMax,
     keepAliveTimeout: idleMilliseconds,
-    keepAliveMaxTimeout: idleMilliseconds,
+    keepAliveMaxTimeout: Math.max(idleMilliseconds, announcedKeepAliveMillisecondsMax),
     headersTimeout: deadlineMilliseconds,
     bodyTimeout: deadlineMilliseconds,
   });
@@ -145,7 +146,10 @@ function send(sender: Sender, message: Message): Promise<Exchange> {
   }
   const { origin, pathname, search } = url;
   const body = bodyOf(sender, message, sending);
-  const headers = { ...message.headers, 'content-length': String(message.body.length) };
+  // For bytes undici adds the length itself.
+  const headers = message.dribble
+    ? { ...message.headers, 'content-length': String(message.body.length) }
+    : message.headers;
   onSent.set(body, (socket) => {
     sending.isSent = true;
     message.whenSent?.();
