@@ -36,8 +36,9 @@ export function deliverCallback(
   callback: Callback,
   trigger: CallbackTrigger,
   operator: string | null = null,
+  sendCallback = deps.sendCallback,
 ): Promise<Exchange | null> {
-  const deliver = () => makeAttempt(deps, callback, trigger, operator);
+  const deliver = () => makeAttempt(deps, callback, { trigger, operator, sendCallback });
   const { checkout_id } = callback;
   return deps.tracer && checkout_id !== null
     ? deps.tracer.inCheckout(checkout_id, 'callback', deliver)
@@ -47,8 +48,11 @@ export function deliverCallback(
 async function makeAttempt(
   deps: DeliveryDeps,
   callback: Callback,
-  trigger: CallbackTrigger,
-  operator: string | null,
+  {
+    trigger,
+    operator,
+    sendCallback,
+  }: { trigger: CallbackTrigger; operator: string | null; sendCallback: SendCallback },
 ): Promise<Exchange | null> {
   const attempt = await deps.openAttempt({
     callback,
@@ -76,7 +80,7 @@ async function makeAttempt(
       deps.log.warn({ err: error, callback_id: callback.id }, 'a callback was not marked as sent');
     });
   const whenSent = () => deps.sentExchanges.add(markSent);
-  const exchange = await send(deps, { url: callback.notify_url, headers, body, whenSent });
+  const exchange = await send(sendCallback, { url: callback.notify_url, headers, body, whenSent });
   deps.sentExchanges.remove(markSent);
   return await deps.recordAttempt({ attempt, exchange });
 }
@@ -87,9 +91,9 @@ function hasTimeToSend(clock: Clock, { leased_until }: Callback): boolean {
   return left >= deadlineSeconds * 1000;
 }
 
-function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise<Exchange> {
+function send(sendCallback: SendCallback, message: Parameters<SendCallback>[0]): Promise<Exchange> {
   return inSpan('POST', 'client', async (span) => {
-    const exchange = await deps.sendCallback(message);
+    const exchange = await sendCallback(message);
     if (span) {
       span.attributes['tranche.outcome'] = exchange.reason ?? 'delivered';
       if (exchange.status) span.attributes['http.response.status_code'] = exchange.status;
@@ -164,6 +168,7 @@ export async function claimCallbacks(
 export async function deliverClaimed(
   deps: DeliveryDeps,
   callback: Callback,
+  sendCallback = deps.sendCallback,
 ): Promise<Exchange | null> {
   try {
     // The last attempt of the run was counted after a crash, so no attempt is left.
@@ -172,7 +177,7 @@ export async function deliverClaimed(
       return null;
     }
     const trigger = callback.attempts === 0 ? 'first' : 'retry';
-    return await deliverCallback(deps, callback, trigger);
+    return await deliverCallback(deps, callback, trigger, null, sendCallback);
   } catch (error) {
     deps.log.error({ err: error, callback_id: callback.id }, 'a callback was not recorded');
     return null;

@@ -240,7 +240,7 @@ function launch(deps: DeliveryDeps, dispatch: Dispatch, callback: Callback): voi
     flight.sentAt = null;
     return exchange;
   };
-  const ended = deliverClaimed({ ...deps, sendCallback }, callback).then((exchange) => {
+  const ended = deliverClaimed(deps, callback, sendCallback).then((exchange) => {
     dispatch.flights.delete(flight);
     dispatch.hasMoved = true;
     dispatch.delivered += 1;
