@@ -1,4 +1,4 @@
-import { secondsAfter, type Timestamp } from '#platform/shared/clock.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import {
   deadlineSeconds,
   postponeMinutesMax,
@@ -13,8 +13,7 @@ export function isAwaited(
   { created_at }: { created_at: Timestamp },
   at: Temporal.Instant,
 ): boolean {
-  const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
-  return Temporal.Instant.compare(at, end) < 0;
+  return at.epochMilliseconds < Date.parse(created_at) + deadlineSeconds * 1000;
 }
 
 /**

@@ -33,11 +33,13 @@ type Attempt = {
   traceHeaders: Record<string, string>;
 };
 
-/** `headers` is null without a signing key; `started_at` is on the merchant's clock. */
+/** `headers` is null without a signing key; the times are on the merchant's clock. */
 type OpenAttempt = Attempt & {
   headers: Record<string, string> | null;
   clock_ahead_ms: number;
-  started_at: Timestamp;
+  started: MerchantTime;
+  /** A lease that began with the attempt ends now. */
+  lease_end: Timestamp;
 };
 
 type Ended = { attempt: OpenAttempt; exchange: Exchange };
@@ -102,6 +104,7 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
       now: timestamp(now),
     });
     const timeOf = merchantTimes(now);
+    const leaseEndOf = merchantTimes(secondsAfter(now, leaseSeconds));
     const open = group.map((attempt): OpenAttempt => {
       const { integration_id, merchant_id } = attempt.callback;
       const key = keys.get(integration_id);
@@ -110,7 +113,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
         ...attempt,
         headers: writeHeaders(attempt, key, now),
         clock_ahead_ms,
-        started_at: timeOf(clock_ahead_ms),
+        started: timeOf(clock_ahead_ms),
+        lease_end: leaseEndOf(clock_ahead_ms).text,
       };
     });
     const rows = open.map(attemptRow);
@@ -123,13 +127,19 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
   return await transaction(deps, write, { isPlannedOnce: true });
 }
 
-/** One instant on the clocks of merchants, each ahead by its own amount. */
-function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => Timestamp {
-  const times = new Map<number, Timestamp>();
+type MerchantTime = { instant: Temporal.Instant; text: Timestamp };
+
+/**
+ * One instant on the clocks of merchants, each ahead by its own amount. Most clocks are right, so a
+ * batch has few different times.
+ */
+function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => MerchantTime {
+  const times = new Map<number, MerchantTime>();
   return (clock_ahead_ms) => {
     let time = times.get(clock_ahead_ms);
     if (time === undefined) {
-      time = timestamp(now.add({ milliseconds: clock_ahead_ms }));
+      const instant = now.add({ milliseconds: clock_ahead_ms });
+      time = { instant, text: timestamp(instant) };
       times.set(clock_ahead_ms, time);
     }
     return time;
@@ -148,7 +158,7 @@ const attemptRow = (attempt: OpenAttempt) => ({
   lease: attempt.callback.lease,
   trigger: attempt.trigger,
   operator: attempt.operator,
-  started_at: attempt.started_at,
+  started_at: attempt.started.text,
   request_headers: attempt.headers ?? {},
 });
 
@@ -205,13 +215,12 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
 const isExhausted = ({ attempt, exchange }: Ended) =>
   !exchange.delivered && isLast(attempt.callback);
 
-function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
+function ended(one: Ended, now: Temporal.Instant, merchantNow: MerchantTime) {
   const { attempt, exchange } = one;
   const { lease, host } = attempt.callback;
   return {
     ...keyOf(attempt),
-    ...{ lease, host, finished_at: merchantNow },
-    lease_end: timestamp(secondsAfter(Temporal.Instant.from(attempt.started_at), leaseSeconds)),
+    ...{ lease, host, finished_at: merchantNow.text, lease_end: attempt.lease_end },
     ...(isExhausted(one) ? { ...unchanged, status: null } : released(one, now, merchantNow)),
     outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
     reason: exchange.reason,
@@ -227,17 +236,17 @@ function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
 const unchanged = { due_at: null, delivered_at: null, redirect_url: null };
 
 /** How a callback that is not exhausted is released: delivered, or due for a retry. */
-function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
-  const { callback, trigger } = attempt;
+function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: MerchantTime) {
+  const { callback, trigger, started } = attempt;
   if (exchange.delivered) {
     const isFirst = trigger === 'first' && callback.event === null;
-    const isHeard = isFirst && isAwaited(callback, Temporal.Instant.from(attempt.started_at));
+    const isHeard = isFirst && isAwaited(callback, started.instant);
     // A truncated body is not a complete answer, even if it parses.
     const answer = isHeard && !exchange.truncated ? exchange.body : null;
     return {
       ...unchanged,
       status: 'delivered' as const,
-      delivered_at: merchantNow,
+      delivered_at: merchantNow.text,
       redirect_url:
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
@@ -245,12 +254,12 @@ function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantN
   // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval,
   // so that a slow database does not use up the run.
   if (exchange.reason === notSent && trigger !== 'retry') {
-    return { ...unchanged, status: 'pending' as const, due_at: merchantNow };
+    return { ...unchanged, status: 'pending' as const, due_at: merchantNow.text };
   }
   const { 'retry-after': retryAfter } = exchange.headers ?? {};
   const wait = readRetryAfter(exchange.status, retryAfter, now);
-  const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
-  const due = nextAttemptAt(Temporal.Instant.from(attempt.started_at), asked);
+  const asked = wait === null ? null : secondsAfter(merchantNow.instant, wait);
+  const due = nextAttemptAt(started.instant, asked);
   return { ...unchanged, status: 'pending' as const, due_at: timestamp(due) };
 }
 

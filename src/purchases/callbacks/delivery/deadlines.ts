@@ -19,7 +19,6 @@ export function createDeadlines(clock: Clock, milliseconds: number): Deadlines {
   let isWatching = false;
 
   async function watch(): Promise<void> {
-    if (isWatching) return;
     isWatching = true;
     for (const [cutOff, end] of ends) {
       const left = end - clock.monotonic();
@@ -33,7 +32,7 @@ export function createDeadlines(clock: Clock, milliseconds: number): Deadlines {
   return {
     add(cutOff) {
       ends.set(cutOff, clock.monotonic() + milliseconds);
-      void watch();
+      if (!isWatching) void watch();
     },
     remove: (cutOff) => void ends.delete(cutOff),
     close: () => closing.abort(),

@@ -25,7 +25,7 @@ export async function noteDestinations(
 ): Promise<void> {
   const failing = new Map<string, { last: Delivered; failures: number }>();
   for (const one of deliveries) {
-    if (isOurFailure(one.reason)) continue;
+    if (isOurFailure(one.reason) || (one.reason === null && failing.size === 0)) continue;
     const destination = `${one.callback.merchant_id} ${one.callback.host}`;
     const { failures = 0 } = failing.get(destination) ?? {};
     if (one.reason === null) failing.delete(destination);
