@@ -39,6 +39,17 @@ test('letters of South African languages and amounts are in the text, and letter
   assert.match(source, /\/S \/P\b/);
 });
 
+test('the text of a document can be copied, whatever an earlier document drew', async () => {
+  const draw = (text: string) =>
+    write(async function* (pdf) {
+      pdf.text(text);
+      yield;
+    });
+  // The font has one glyph for both hyphens.
+  await draw('on\u2011line');
+  assert.equal(readPdf(await draw('on-line')).pages[0]?.[0], 'on-line');
+});
+
 test('a table goes on with its head on each page, wraps long cells, and loses no row', async () => {
   const long = 'x'.repeat(60);
   const pdf = await write(async function* (pdf) {

@@ -56,8 +56,19 @@ async function load() {
   // Loading the library and drawing the first lines, which compiles it, take 100 ms each. Other
   // requests are served in between.
   await turn();
-  return { PDFDocument, regular, bold };
+  const opener: Document = new PDFDocument({ font: null as never });
+  const open = (file: Buffer) => fontOf(opener.font(file));
+  return { PDFDocument, regular: open(regular), bold: open(bold) };
 }
+
+/**
+ * A font for one document. Documents share the tables of a file, because reading them takes longer
+ * than drawing. Each has its own glyphs, which know the letters that it draws with them.
+ */
+const sharing = (font: FontFile) => Object.create(font, { _glyphs: { value: {} } }) as never;
+
+/** The present font of a document. */
+const fontOf = (doc: Document) => (doc as unknown as { _font: { font: FontFile } })._font.font;
 
 /** This many lines are drawn before other requests are served. */
 const linesTogether = 40;
@@ -86,8 +97,8 @@ export async function* writePdf(
       Creator: 'Tranche',
     },
   });
-  doc.registerFont('regular', regular);
-  doc.registerFont('bold', bold);
+  doc.registerFont('regular', sharing(regular));
+  doc.registerFont('bold', sharing(bold));
   const pdf = new Pdf(doc, about.isTagged);
   for await (const _ of draw(pdf)) {
     if (!pdf.hasDrawn(linesTogether)) continue;
@@ -306,7 +317,7 @@ export class Pdf {
   }
 
   get #font(): FontFile {
-    return (this.#doc as unknown as { _font: { font: FontFile } })._font.font;
+    return fontOf(this.#doc);
   }
 
   /** Letters that the fonts lack, such as Chinese ones, become the replacement character. */
