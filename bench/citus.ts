@@ -118,11 +118,20 @@ async function queueDeliveries({ own, deps, accounts, notifyUrl }: Shop, count: 
       [merchant.id, each],
     );
     await own.query(
-      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-         status, created_at, due_at, attempts, run_attempts)
-       select $1::uuid, c.id, c.checkout_id, $2::uuid, $3, $4::bytea, 'pending', now(), now(), 0, 0
+      `insert into callbacks (merchant_id, id, checkout_id, listed_id, integration_id, notify_url,
+         host, payload, status, created_at, due_at, attempts, run_attempts)
+       select $1::uuid, c.id, c.checkout_id, c.checkout_id, $2::uuid, $3, $7, $4::bytea, 'pending',
+         now(), now(), 0, 0
        from unnest($5::uuid[], $6::uuid[]) c (id, checkout_id)`,
-      [merchant.id, id, notifyUrl, payload, ids, rows.map((row) => row.id)],
+      [
+        merchant.id,
+        id,
+        notifyUrl,
+        payload,
+        ids,
+        rows.map((row) => row.id),
+        new URL(notifyUrl).host,
+      ],
     );
   }
   await own.query('commit');

@@ -88,8 +88,7 @@ async function readTables(own: pg.Client): Promise<Table[]> {
     `select table_name as name, json_agg(json_build_object('name', column_name, 'type', udt_name))
        as columns
      from information_schema.columns c
-     where table_schema = 'public' and is_generated = 'NEVER'
-       and table_name not in ('operator_actions', 'alerts', 'managed_merchants')
+     where table_schema = 'public' and table_name not in ('operator_actions', 'alerts', 'managed_merchants')
        and (table_name = 'merchants' or exists (select from information_schema.columns o
          where o.table_schema = 'public' and o.table_name = c.table_name
            and o.column_name = 'merchant_id'))

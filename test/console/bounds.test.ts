@@ -74,7 +74,7 @@ async function plant(
 ): Promise<void> {
   const { rows } = await pool.query(
     `select column_name as name from information_schema.columns
-     where table_name = $1 and table_schema = current_schema() and is_generated = 'NEVER'`,
+     where table_name = $1 and table_schema = current_schema()`,
     [table],
   );
   const names = rows.map(({ name }) => name);
@@ -179,7 +179,7 @@ before(async () => {
     ...{ id, email: "n || '@planted.example'", roles: "array['viewer']" },
   });
   await plantList('instalments', "status = 'overdue'", { checkout_id: id });
-  await plantList('callbacks', of, { id, checkout_id: id });
+  await plantList('callbacks', of, { id, checkout_id: id, listed_id: id });
   await plantList('payouts', `id = '${payout}'`, {
     id,
     number,
