@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,7 +8,8 @@ import { readProcessorSeconds } from './processor-time.ts';
 
 /**
  * A folder in memory, if this machine has enough to spare. The tests clone and drop hundreds of
- * databases, and creating and deleting files on a disk takes long.
+ * databases and start servers and sandboxes with their own, and creating and deleting files on a
+ * disk takes long.
  */
 export function findMemory(): string | null {
   const memory = '/dev/shm';
@@ -18,6 +20,15 @@ export function findMemory(): string | null {
   const made = fs.mkdtempSync(path.join(memory, 'tranche-test-'));
   fs.chmodSync(made, 0o711);
   return made;
+}
+
+/** Whether a program can be started from a folder. Some systems forbid it for folders in memory. */
+export function runsPrograms(folder: string): boolean {
+  const program = path.join(folder, 'program');
+  fs.writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const { status } = spawnSync(program);
+  fs.rmSync(program);
+  return status === 0;
 }
 
 /**

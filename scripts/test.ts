@@ -18,7 +18,7 @@ import { readProcessorSeconds, readProgramSeconds } from './processor-time.ts';
 import { compiledFolder, quickStart } from './quick-start.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles, usesBrowser } from './test-files.ts';
-import { findMemory, startServer } from './test-server.ts';
+import { findMemory, runsPrograms, startServer } from './test-server.ts';
 
 const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
@@ -73,11 +73,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
+const memory = findMemory();
+const folder =
+  memory !== null && runsPrograms(memory)
+    ? memory
+    : fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
 // If we are root, the server and some tests run as another user, who must be able to enter the
 // folder.
 fs.chmodSync(folder, 0o711);
-const databases = findMemory() ?? folder;
+const databases = memory ?? folder;
 const notes = path.join(folder, 'notes');
 fs.mkdirSync(notes);
 // The files of an interrupted test are deleted with this folder.
