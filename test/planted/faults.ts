@@ -275,8 +275,8 @@ export const faults: Fault[] = [
   {
     name: 'the month end moves',
     file: `${instalments}/instalment.ts`,
-    from: 'due_on: purchaseDate.add({ months: index }).toString(),',
-    to: 'due_on: purchaseDate.add({ days: 30 * index }).toString(),',
+    from: 'days.push(date.add({ months: days.length }).toString())',
+    to: 'days.push(date.add({ days: 30 * days.length }).toString())',
     tests: ['src/purchases/instalments'],
   },
   {
