@@ -114,7 +114,8 @@ function addHooks(app: FastifyInstance, deps: AppDeps, headers: Record<string, s
     // An unknown path is refused before its body is read.
     next(request.is404 ? nothingHere() : undefined);
   });
-  app.addHook('onResponse', (request, reply, next) => {
+  // An async hook: what it throws is logged. From a hook with a callback it would end the process.
+  app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime);
     if (reply.statusCode === 401) noteRefused(request);
@@ -128,7 +129,6 @@ function addHooks(app: FastifyInstance, deps: AppDeps, headers: Record<string, s
       },
       'request',
     );
-    next();
   });
 }
 
