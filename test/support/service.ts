@@ -220,6 +220,9 @@ export async function startService(
     ...(options.clock && { clock: options.clock }),
     ...(options.random && { random: options.random }),
     callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
+    // Each connection plans the statements that it sends, and that is a third of the server's work.
+    // A request needs one connection at a time.
+    maxConnections: 3,
   });
   const app = buildApp(deps);
   await app.ready();
