@@ -92,7 +92,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     return true;
   }
   // The page was opened again after it was answered: from the browser's history, or in a second tab.
-  if (awaitsBank(intent)) html(response, 200, challengePage(context, intent));
+  if (awaitsBank(context, intent)) html(response, 200, challengePage(context, intent));
   else goBack(context, response, intent, 'approve');
   return true;
 }

@@ -168,14 +168,24 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
+/** How long a bank waits for an answer to a challenge that began as late as the session allows. */
+const challengeSeconds = 15 * 60;
+
 /**
  * Whether the bank still takes an answer. Hyperswitch cancels a payment that waits for one only in
  * its own tables, and learns of the answer afterwards.
  */
-export function awaitsBank({ object, hidden }: Kept<'payment_intent'> | Kept<'setup_intent'>) {
+export function awaitsBank(
+  context: Context,
+  { object, hidden, merchant }: Kept<'payment_intent'> | Kept<'setup_intent'>,
+) {
+  const { hyperswitch, challenge } = hidden;
+  if (hyperswitch && context.timeOf(merchant) >= hyperswitch.expires_at + challengeSeconds) {
+    return false;
+  }
   if (object.status === 'requires_action') return true;
   const wasHeld = 'latest_charge' in object && object.latest_charge !== null;
-  const wasAsked = hidden.hyperswitch !== undefined && hidden.challenge !== null;
+  const wasAsked = hyperswitch !== undefined && challenge !== null;
   return object.status === 'canceled' && wasAsked && !wasHeld;
 }
 
@@ -186,7 +196,7 @@ export function decideChallenge(
   decision: Decision,
 ): Kept<'payment_intent'> {
   const { store } = context;
-  if (decision === 'close' || !awaitsBank(intent)) return intent;
+  if (decision === 'close' || !awaitsBank(context, intent)) return intent;
   const method = store.find('payment_method', String(intent.object.payment_method));
   if (method === null) throw new Error('a challenged intent has a payment method');
   if (decision === 'approve') {

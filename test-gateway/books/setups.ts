@@ -94,7 +94,7 @@ export function decideSetupChallenge(
   const { store } = context;
   const { object } = intent;
   const { attempt } = intent.hidden;
-  if (decision === 'close' || !awaitsBank(intent)) return intent;
+  if (decision === 'close' || !awaitsBank(context, intent)) return intent;
   const method = store.find('payment_method', String(object.payment_method));
   if (method === null) throw new Error('a challenged intent has a payment method');
   if (decision === 'approve') {
