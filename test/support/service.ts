@@ -221,8 +221,8 @@ export async function startService(
     ...(options.random && { random: options.random }),
     callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
     // Each connection plans the statements that it sends, and that is a third of the server's work.
-    // A request needs one connection at a time.
-    maxConnections: 3,
+    // A test of locks needs one for their holder, one for itself and one for each that waits.
+    maxConnections: 5,
   });
   const app = buildApp(deps);
   await app.ready();
