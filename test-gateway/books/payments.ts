@@ -168,8 +168,8 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/** How long a bank waits for an answer to a challenge that began as late as the session allows. */
-const challengeSeconds = 15 * 60;
+/** How long a bank waits for an answer after the session in which its challenge began. */
+const challengeSeconds = 10 * 60;
 
 /**
  * Whether the bank still takes an answer. Hyperswitch cancels a payment that waits for one only in
