@@ -376,7 +376,7 @@ async function lookForDue(
 async function mayRun(money: MoneyGuard, { movesMoney, statesMoney }: Work): Promise<boolean> {
   // The guard logs why a gateway was not compared.
   if (statesMoney) return (await money.problem().catch(() => 'not compared')) === null;
-  return !movesMoney || (await money.stopReason()) === null;
+  return !movesMoney || (await money.mayClaim());
 }
 
 /**

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { leaseSeconds } from '#gateway/retry-times.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import { claimAttempt, listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import { settleAttempt } from '#purchases/payments/settle-attempt.ts';
 import { gatewayOf } from '../support/gateway.ts';
-import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import {
+  assertSound,
+  challengeCard,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
 // The gateway does not answer, the shopper cancels or the time runs out, and the gateway returns.
@@ -85,6 +96,28 @@ test('a shopper who cancels before the request is sent keeps it from being sent'
   await paying.work();
   assert.equal((await shopper.attempts())[0]?.status, 'voided');
   await assertNothingSent(shopper);
+});
+
+test('a process that slept since it claimed an attempt does not void the hold of the purchase', async () => {
+  const { deps } = paying.service;
+  const { db } = deps.database;
+  const { merchant } = paying.account;
+  const shopper = await paying.shopper();
+  assert.equal((await shopper.pay(3, { card: challengeCard })).status, 'challenge');
+  const [attempt] = await listAttempts(db, { merchant_id: merchant.id, checkout_id: shopper.id });
+  assert.ok(attempt);
+  const claimed = await claimAttempt(db, attempt, newLease(deps, leaseSeconds));
+  const known = await findMerchant(db, deps.clock, merchant.id);
+  assert.ok(claimed && known);
+  // Its lease runs out, and another process records the purchase.
+  await shopper.decide('approve');
+  paying.clock.advance({ minutes: 2 });
+  assert.equal((await shopper.comeBack()).status, 'successful');
+  const holds = await shopper.live();
+  assert.equal(holds.length, 1);
+  paying.clock.advance({ hours: 2 });
+  assert.equal(await settleAttempt(deps, known, claimed, false), false);
+  assert.deepEqual(await shopper.live(), holds);
 });
 
 test('a request that was sent a moment ago is not taken for lost, and its hold is voided', async () => {

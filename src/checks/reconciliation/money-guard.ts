@@ -49,6 +49,12 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
+  /**
+   * Whether a worker may claim what moves money. It first waits until this process has compared
+   * every gateway: what was in flight at a backup must not be touched before the restore is noticed.
+   * A gateway that does not answer delays nothing at the others.
+   */
+  mayClaim(): Promise<boolean>;
   /** Raises the due heartbeats, here and at their gateways. Returns 0. */
   raiseHeartbeat(): Promise<number>;
   /**
@@ -152,6 +158,14 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       return first.known.reason;
     },
 
+    async mayClaim() {
+      const all = [...guards.values()];
+      const asked = all.filter(({ known }) => known.verifiedServer !== null || !known.failure);
+      await Promise.allSettled([knowRow(first), ...asked.map((one) => findProblem(one, know))]);
+      const isStopped = all.some(({ known }) => known.reason !== null);
+      return !isStopped && all.some(isUsable);
+    },
+
     async raiseHeartbeat() {
       const failures: unknown[] = [];
       for (const guard of guards.values()) {
@@ -193,6 +207,10 @@ function createGuard(deps: GuardDeps, name: GatewayName): Guard {
   };
   return guard;
 }
+
+/** A refused key does not count: what is claimed gets the same refusal and raises an alert. */
+const isUsable = ({ known: { verifiedServer, failure } }: Guard) =>
+  verifiedServer !== null || failure?.error instanceof RequestRefused;
 
 /** If one gateway does not answer, that must not hide that another one is ahead. */
 async function findAnyProblem(guards: Guard[]): Promise<string | null> {

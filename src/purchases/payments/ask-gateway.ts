@@ -1,5 +1,6 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { Gateways } from '#gateway/gateways.ts';
+import { isMoneyStopped, type MoneyProblem, MoneyStopped } from '#gateway/guard-gateway.ts';
 import { mayBeInFlight } from '#gateway/retry-times.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
@@ -8,7 +9,7 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { type Answer, chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
-import { moveAsked } from './payment-attempt.sql.ts';
+import { moveAsked, moveEnding } from './payment-attempt.sql.ts';
 import { cardTokenContext, type PaymentAttempt } from './payment-attempt.ts';
 import { type Ask, requestsOf } from './purpose-requests.ts';
 
@@ -16,6 +17,7 @@ export type AskDeps = {
   database: Database;
   clock: Clock;
   gateways: Gateways;
+  money: MoneyProblem;
   sealing: Sealing;
   baseUrl: string;
 };
@@ -44,11 +46,34 @@ export async function askGateway(
       ? await requests.lookUp(ask, payment_ref)
       : ((request === 'send' ? await send(deps, merchant, checkout, ask) : null) ??
         (await findSent(deps, ask)));
-  return sealed(
-    mustEnd(attempt, checkout, answer, merchant.now())
-      ? await requests.end(ask, answer.payment_ref)
-      : answer,
-  );
+  if (!mustEnd(attempt, checkout, answer, merchant.now())) return sealed(answer);
+  await beginEnding(deps, attempt, answer.payment_ref);
+  return sealed(await requests.end(ask, answer.payment_ref));
+}
+
+/**
+ * The process may have been asleep since it claimed the attempt. Another one may then have recorded
+ * the same answer as the purchase, whose hold must stay.
+ */
+async function beginEnding(
+  deps: AskDeps,
+  attempt: PaymentAttempt,
+  payment_ref: string,
+): Promise<void> {
+  await refuseIfStopped(deps, attempt);
+  if (attempt.status === 'voiding') return;
+  if (await moveEnding(deps.database.db, attempt, payment_ref)) return;
+  throw new OutcomeUnknown('another process has claimed the attempt');
+}
+
+/** In a restored database, an attempt whose time is over may have become a purchase. */
+async function refuseIfStopped(
+  { money }: Pick<AskDeps, 'money'>,
+  { gateway }: PaymentAttempt,
+): Promise<void> {
+  if (await isMoneyStopped(money, gateway)) {
+    throw new MoneyStopped('an attempt is not ended while money is stopped');
+  }
 }
 
 /** The secret of a session is kept with the attempt, for a page that is loaded again. */
@@ -115,6 +140,7 @@ async function findSent(deps: AskDeps, ask: Ask): Promise<Answer> {
       throw new OutcomeUnknown('a request that was not found may be in flight');
     }
   }
+  await refuseIfStopped(deps, ask.attempt);
   const decline = { reason: 'processing_error', may_retry: true } as const;
   return { outcome: 'declined', payment_ref: null, decline };
 }

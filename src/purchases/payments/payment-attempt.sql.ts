@@ -101,6 +101,26 @@ const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked
 );
 
 /**
+ * Records that what the gateway has for a claimed attempt is voided now. Returns false if the
+ * attempt has ended, or if another process claimed it.
+ */
+export async function moveEnding(
+  db: Handle,
+  { merchant_id, id, lease }: Claimed,
+  payment_ref: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('payment_attempts')
+    .set({ status: 'voiding', payment_ref, sealed_card_token: null })
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .where('lease', '=', lease)
+    .where('status', 'in', live)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/**
  * Gives up a claimed attempt and releases it. Anything that the gateway has for it will be voided.
  * Returns false if it has ended or is being voided, or if another process claimed it.
  */

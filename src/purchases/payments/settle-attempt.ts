@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
-import type { MoneyProblem } from '#gateway/guard-gateway.ts';
+import { isMoneyStopped } from '#gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Merchant } from '#merchants/merchant.ts';
@@ -19,10 +19,7 @@ import { claimAttempt, dueAttempts, moveGivenUp } from './payment-attempt.sql.ts
 import { isFirstPayment, isOver, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps &
-  DeliveryDeps &
-  QueueDeps &
-  MerchantMailDeps & { money: MoneyProblem };
+export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & MerchantMailDeps;
 
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
@@ -102,7 +99,8 @@ async function alertUnknown(
 /**
  * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
  * not wait for an attempt that the gateway refused, or that has run out of time: it is given up, and
- * anything that the gateway has for it is voided (decision 0023).
+ * anything that the gateway has for it is voided (decision 0023). In a restored database it may be a
+ * purchase, so nothing is given up while money is stopped or that is not known.
  */
 async function releaseFailed(
   deps: PaymentDeps,
@@ -117,7 +115,10 @@ async function releaseFailed(
   const now = merchant.now();
   const retryAt = timestamp(nextRetryAt(now, attempts));
   const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
-  const isTooLate = checkout !== null && isOver(attempt, checkout, now);
+  const isTooLate =
+    checkout !== null &&
+    isOver(attempt, checkout, now) &&
+    !(await isMoneyStopped(deps.money, attempt.gateway));
   const isGivenUp = (isRefused || isTooLate) && (await moveGivenUp(db, attempt, retryAt));
   if (!isGivenUp) await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
   await raiseGatewayAlert(deps, merchant, {
