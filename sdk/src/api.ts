@@ -78,7 +78,7 @@ export type Customer = {
 export type LineItem = {
   /** Display name. */
   name: string;
-  /** Unit price in cents. */
+  /** Unit price in cents. A discount is a line with a negative amount. */
   amount: number;
   /** Number of units. */
   quantity: number;

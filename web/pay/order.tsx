@@ -59,10 +59,7 @@ export function Order({ page }: { page: PayPage }) {
           {items.length > 0 && rest !== 0 && Number.isSafeInteger(rest) && (
             <div>
               <dt>{i18n.text(rest > 0 ? 'other_charges' : 'discounts')}</dt>
-              <dd>
-                {rest < 0 && '−'}
-                {i18n.money(Math.abs(rest))}
-              </dd>
+              <dd>{signed(i18n, rest)}</dd>
             </div>
           )}
           <div class="total">
@@ -81,6 +78,10 @@ export function Order({ page }: { page: PayPage }) {
     </header>
   );
 }
+
+/** An amount that may be a discount. */
+const signed = (i18n: ReturnType<typeof useI18n>, cents: number) =>
+  `${cents < 0 ? '−' : ''}${i18n.money(Math.abs(cents))}`;
 
 /** The seller, and how to reach them. */
 function Shop({ page }: { page: PayPage }) {
@@ -110,11 +111,11 @@ function Item({ item }: { item: LineItem }) {
         <bdi>{item.name}</bdi>
         {item.quantity > 1 && (
           <span class="each">
-            {i18n.text('item_each', { count: item.quantity, amount: i18n.money(item.amount) })}
+            {i18n.text('item_each', { count: item.quantity, amount: signed(i18n, item.amount) })}
           </span>
         )}
       </span>
-      {Number.isSafeInteger(total) && <span class="price">{i18n.money(total)}</span>}
+      {Number.isSafeInteger(total) && <span class="price">{signed(i18n, total)}</span>}
     </li>
   );
 }

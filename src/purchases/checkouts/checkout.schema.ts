@@ -39,7 +39,10 @@ const CustomerSchema = Type.Object(
 const LineItemSchema = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 1000, description: 'Display name.' }),
-    amount: Integer({ minimum: 0, description: 'Unit price in cents.' }),
+    amount: Integer({
+      minimum: Number.MIN_SAFE_INTEGER,
+      description: 'Unit price in cents. A discount is a line with a negative amount.',
+    }),
     quantity: Integer({ minimum: 1, description: 'Number of units.' }),
   },
   { title: 'LineItem', description: 'One line of the cart.' },

@@ -42,7 +42,7 @@ function extremes(live: PayPage): PayPage {
           : index === 1
             ? 'قهوة عربية مطحونة 250 غ'
             : `${'Unbroken'.repeat(index === 2 ? 30 : 1)} item ${index + 1} ☕️`,
-      amount: index,
+      amount: index === 3 ? -5_000 : index,
       quantity: (index % 3) + 1,
     })),
   };
