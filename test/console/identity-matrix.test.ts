@@ -423,7 +423,7 @@ describe('every route of the console', () => {
   });
 
   for (const scope of Object.keys(scopes) as ScopeName[]) {
-    test(`of ${scope} merchants: what a role allows, and 403 for the rest`, async () => {
+    test(`of ${scope} merchants: what the role allows, and 403 for the rest`, async () => {
       const before = await digestOf(foreign);
       const readers = new Map<string, ConsolePerson>();
       for (const route of guarded) {

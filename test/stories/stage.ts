@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
+import { pino } from 'pino';
 import { openGateways } from '#gateway/adapters/create-gateway.ts';
 import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
 import { eachGateway } from '#gateway/gateways.ts';
@@ -135,6 +136,10 @@ export function createStage(databaseUrl: string, random: Random) {
   let travelling: (() => Promise<unknown>)[] = [];
   let actors: Actor[] = [];
   let told: string[] = [];
+  const errors = pino(
+    { level: 'error' },
+    { write: (line) => void told.push(`log: ${line.trim()}`) },
+  );
   let heard: (() => void) | null = null;
   const noted = new WeakSet<pg.PoolClient>();
   /** The connections of all processes. */
@@ -291,7 +296,7 @@ export function createStage(databaseUrl: string, random: Random) {
   ): Promise<Process> {
     const config = testConfig(databaseUrl, { ...gatewayEnv(gateway), ...env });
     for (const one of config.gateways) one.timeoutMs = 600_000;
-    const deps = await createDeps(config, log, { clock, random, maxConnections: 1 });
+    const deps = await createDeps(config, errors, { clock, random, maxConnections: 1 });
     const held = new Set<pg.PoolClient>();
     let isAlive = true;
     let die: (nothing: null) => void = () => {};
