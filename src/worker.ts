@@ -411,7 +411,10 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
         }
       } catch (error) {
         isFruitful = false;
-        deps.log.error({ err: error, work: work.name }, 'due work failed');
+        const about = { err: error, work: work.name };
+        // A stop does not wait for ever: it closes the database below work that goes on.
+        if (stopping.signal.aborted) deps.log.warn(about, 'due work was cut off by the stop');
+        else deps.log.error(about, 'due work failed');
       }
       // Work that awaits rows pauses only if it could do nothing, so that it starts again with the
       // next check.
