@@ -175,7 +175,7 @@ async function prepare(
   for (let index = 0; index < merchantsCount; index += 1) accounts.push(await createAccount(deps));
   const { person_id } = await signIn(deps);
   const client = await openFill(server.url);
-  await withoutIndexes(client, filledTables, progress, async () => {
+  await withoutIndexes([client], filledTables, progress, async () => {
     await fillRegisters(client, accounts, total, person_id);
     await fill(client, accounts, total, progress);
   });

@@ -1,6 +1,13 @@
 import pg from 'pg';
 import { sell } from './sale.ts';
-import { approveRefund, askRefund, collectNow, type Shop, untilSettled } from './shop.ts';
+import {
+  approveRefund,
+  askRefund,
+  collectNow,
+  createSale,
+  type Shop,
+  untilSettled,
+} from './shop.ts';
 
 // A history of many merchants, copied from one merchant whose sales were really made.
 
@@ -20,15 +27,26 @@ export async function openFill(url: string): Promise<pg.Client> {
   return client;
 }
 
+/** The settings of a server while it is filled. A fill that is interrupted begins anew. */
+export const fillSettings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '8GB',
+  shared_buffers: '1GB',
+  autovacuum: 'off',
+};
+
 /**
- * Sells this many checkouts in three payments. Half of the plans are finished, the others have one
- * payment left, and one in ten is refunded in part.
+ * Sells this many checkouts in three payments, and creates some more that nobody pays. Half of the
+ * plans are finished, the others have one payment left, and one in ten is refunded in part.
  */
 export async function makeHistory(
   shop: Shop,
-  count: number,
+  { count, unpaid }: { count: number; unpaid: number },
   progress: (text: string) => void,
 ): Promise<void> {
+  progress(`${unpaid} unpaid`);
+  for (let made = 0; made < unpaid; made += 1) await createSale(shop);
   const { sales } = await sell(shop, count, progress);
   for (const number of [1, 2, 3]) {
     progress(`collection ${number}`);
@@ -48,41 +66,67 @@ type Table = { name: string; columns: { name: string; type: string }[] };
 
 /**
  * Copies the shop's merchant with everything that belongs to its sales, until there are this many
- * checkouts. Each copy is a merchant that sold earlier than the one before.
+ * checkouts. Each copy is a merchant that sold earlier than the one before. Each connection fills a
+ * table of its own.
  */
 export async function copyMerchant(
-  own: pg.Client,
+  connections: pg.Client[],
   merchant_id: string,
   checkouts: number,
   progress: (text: string) => void,
 ): Promise<void> {
+  const [own] = connections;
+  if (own === undefined) throw new Error('a fill needs a connection');
   const { rows } = await own.query<{ count: number }>('select count(*)::int from checkouts');
   const copies = Math.ceil(checkouts / (rows[0]?.count ?? 1));
   const tables = await readTables(own);
   // Rows move by whole days, so that local dates stay right. Copies of the same day get different
   // ids.
   const daily = Math.ceil(copies / days);
-  await own.query(`create function pg_temp.days(n bigint) returns integer immutable
+  for (const connection of connections) await createFunctions(connection, daily);
+  const names = tables.map(({ name }) => name);
+  await withoutIndexes(connections, names, progress, () =>
+    inTurns(connections, tables, async (connection, table, place) => {
+      progress(`scale: ${table.name}, table ${place} of ${tables.length}`);
+      await connection.query(copyOf(table, copies), [merchant_id]);
+    }),
+  );
+  // The charts leave the copies out, because adding them up would take longer than the bench.
+  await own.query('update rollups set after = uuidv7()');
+  await inTurns(connections, names, async (connection, name, place) => {
+    progress(`scale: vacuum of ${name}, table ${place} of ${names.length}`);
+    await connection.query(`vacuum analyze ${name}`);
+  });
+  await own.query('analyze');
+}
+
+async function createFunctions(connection: pg.Client, daily: number): Promise<void> {
+  await connection.query(`create function pg_temp.days(n bigint) returns integer immutable
     return ((n - 1) / ${daily} + 1)::integer`);
   // The first 48 bits of an id are its time in milliseconds; those of a random id may wrap.
-  await own.query(`create function pg_temp.earlier(id uuid, n bigint) returns uuid immutable
+  await connection.query(`create function pg_temp.earlier(id uuid, n bigint) returns uuid immutable
     return (lpad(to_hex((('x' || left(translate(id::text, '-', ''), 12))::bit(48)::bigint
       - pg_temp.days(n) * 86400000::bigint - n % ${daily} * 1000) & x'ffffffffffff'::bigint), 12, '0')
       || right(translate(id::text, '-', ''), 20))::uuid`);
-  const names = tables.map(({ name }) => name);
-  await withoutIndexes(own, names, progress, async () => {
-    for (const [place, table] of tables.entries()) {
-      progress(`scale: ${table.name}, table ${place + 1} of ${tables.length}`);
-      await own.query(copyOf(table, copies), [merchant_id]);
-    }
-  });
-  // The charts leave the copies out, because adding them up would take longer than the bench.
-  await own.query('update rollups set after = uuidv7()');
-  progress('scale: statistics');
-  await own.query('vacuum analyze');
 }
 
-/** The tables of a merchant's rows. Actions of operators form a chain, which a copy would break. */
+/** Gives each connection the next thing as soon as it is done with one. */
+async function inTurns<Thing>(
+  connections: pg.Client[],
+  things: Thing[],
+  work: (connection: pg.Client, thing: Thing, place: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...things];
+  await Promise.all(
+    connections.map(async (connection) => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        await work(connection, next, things.length - waiting.length);
+      }
+    }),
+  );
+}
+
+/** The tables of a merchant's rows, the largest first. Actions of operators form a chain, which a copy would break. */
 async function readTables(own: pg.Client): Promise<Table[]> {
   const { rows } = await own.query<Table>(
     `select table_name as name, json_agg(json_build_object('name', column_name, 'type', udt_name))
@@ -92,7 +136,8 @@ async function readTables(own: pg.Client): Promise<Table[]> {
        and (table_name = 'merchants' or exists (select from information_schema.columns o
          where o.table_schema = 'public' and o.table_name = c.table_name
            and o.column_name = 'merchant_id'))
-     group by table_name`,
+     group by table_name
+     order by max(pg_total_relation_size(table_name::regclass)) desc`,
   );
   return rows;
 }
@@ -126,11 +171,13 @@ function copyOf({ name, columns }: Table, copies: number): string {
  * several times as fast.
  */
 export async function withoutIndexes(
-  own: pg.Client,
+  connections: pg.Client[],
   tables: string[],
   progress: (text: string) => void,
   work: () => Promise<void>,
 ): Promise<void> {
+  const [own] = connections;
+  if (own === undefined) throw new Error('a fill needs a connection');
   const { rows } = await own.query<{ name: string; made: string }>(
     `select i.relname as name, pg_get_indexdef(i.oid) as made
      from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
@@ -139,8 +186,8 @@ export async function withoutIndexes(
   );
   for (const { name } of rows) await own.query(`drop index ${name}`);
   await work();
-  for (const [place, { made, name }] of rows.entries()) {
-    progress(`${name}, index ${place + 1} of ${rows.length}`);
-    await own.query(made);
-  }
+  await inTurns(connections, rows, async (connection, { made, name }, place) => {
+    progress(`${name}, index ${place} of ${rows.length}`);
+    await connection.query(made);
+  });
 }

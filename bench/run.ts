@@ -27,8 +27,9 @@ import { benchCommand, benchStart } from './start.ts';
 //                              pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
 // npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
-//                              need 16 GB of disk; --checkouts=100000 for fewer, --data=FOLDER to
-//                              keep them for the next time (console too). Only if it is asked for
+//                              need 16 GB of disk; --checkouts=100000 for fewer, --unpaid=6 for six
+//                              that stay unpaid for each that is sold, --data=FOLDER to keep them for
+//                              the next time (console too). Only if it is asked for
 // npm run bench -- citus --plain=URL --citus=URL
 //                              sells on a PostgreSQL server and on a Citus cluster in turns, all of
 //                              whose servers run on this machine. Only if it is asked for
@@ -286,10 +287,14 @@ if (parts.includes('soak')) {
   row('soak: refused because of load', String(refused), '', true);
 }
 if (parts.includes('scale')) {
-  const given = args.find((arg) => arg.startsWith('--checkouts='))?.split('=')[1];
+  const given = (name: string) =>
+    args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
   const data = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-scale-'));
-  const sales = quick ? 50 : 100;
-  const options = { checkouts: Number(given ?? 1_000_000), sales, rounds: quick ? 1 : 3, data };
+  const counts = {
+    checkouts: Number(given('checkouts') ?? 1_000_000),
+    unpaid: Number(given('unpaid') ?? 0),
+  };
+  const options = { ...counts, sales: quick ? 50 : 100, rounds: quick ? 1 : 3, data };
   const { steps, audit, sizes } = await benchScale(options, progress);
   for (const { table, rows: count, heap, indexes } of sizes) {
     const bytes = `${Math.round(heap)} + ${Math.round(indexes)} bytes in ${count.toFixed(2)} rows`;

@@ -11,7 +11,7 @@ import { dueMessages } from '#purchases/messages/message.sql.ts';
 import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import { signIn } from './console.ts';
 import { median } from './create.ts';
-import { copyMerchant, makeHistory, openFill } from './history.ts';
+import { copyMerchant, fillSettings, makeHistory, openFill } from './history.ts';
 import { ownMilliseconds } from './processor-time.ts';
 import { measure, sell, serveAfter } from './sale.ts';
 import { startDatabase } from './service.ts';
@@ -42,10 +42,11 @@ const soldFirst = 500;
 /**
  * Does the same work in turns in an empty database and in one with many checkouts, with everything
  * that belongs to them: payments, collections, postings, callbacks, messages, refunds and
- * settlement. A folder that already has them is used as it is.
+ * settlement. For each that is sold, some stay unpaid. A folder that already has them is used as it
+ * is.
  */
 export async function benchScale(
-  options: { checkouts: number; sales: number; rounds: number; data: string },
+  options: { checkouts: number; unpaid: number; sales: number; rounds: number; data: string },
   progress: Progress,
 ): Promise<ScaleResult> {
   const sizes = await prepareMany(options, progress);
@@ -91,7 +92,7 @@ export async function benchScale(
 
 /** Fills the folder's database, unless it is filled, and measures its tables. */
 async function prepareMany(
-  { checkouts, data }: { checkouts: number; data: string },
+  { checkouts, unpaid, data }: { checkouts: number; unpaid: number; data: string },
   progress: Progress,
 ): Promise<TableSize[]> {
   const first = await startDatabase(2, data);
@@ -103,19 +104,20 @@ async function prepareMany(
   let merchant_id = '';
   if (!isFilled) {
     const shop = await openShop(shoppers, startDatabase(2, data));
-    await makeHistory(shop, soldFirst, (step) => progress(`scale: before, ${step}`));
+    const first = { count: soldFirst, unpaid: unpaid * soldFirst };
+    await makeHistory(shop, first, (step) => progress(`scale: before, ${step}`));
     merchant_id = shop.accounts[0]?.merchant.id ?? '';
     await shop.close();
   }
   // No service may look for due work while the indexes are dropped.
-  const { server, stop } = await startDatabase(2, data);
-  const fill = await openFill(server.url);
+  const { server, stop } = await startDatabase(2, data, isFilled ? {} : fillSettings);
+  const [own, other] = [await openFill(server.url), await openFill(server.url)];
   try {
-    if (!isFilled) await copyMerchant(fill, merchant_id, checkouts, progress);
-    await releaseAudit(fill);
-    return await readSizes(fill);
+    if (!isFilled) await copyMerchant([own, other], merchant_id, checkouts, progress);
+    await releaseAudit(own);
+    return await readSizes(own);
   } finally {
-    await fill.end();
+    for (const connection of [own, other]) await connection.end();
     await stop();
   }
 }

@@ -64,12 +64,13 @@ export type BenchDatabase = {
 export async function startDatabase(
   maxConnections = 2,
   kept?: string,
+  settings: Record<string, string> = {},
 ): Promise<BenchDatabase & { server: EmbeddedPostgres }> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-'));
   mkdirSync(folder, { recursive: true });
   // If we are root, the server runs as another user, who has to reach its data.
   chmodSync(folder, 0o711);
-  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), settings, log });
   const deps = await prepareDatabase(server.url, maxConnections);
   return {
     ...{ url: server.url, pid: server.pid, workers: [], server, deps },
