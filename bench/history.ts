@@ -37,7 +37,7 @@ export const fillSettings = {
 };
 
 /**
- * Sells this many checkouts in three payments, and creates some more that nobody pays. Half of the
+ * Sells this many checkouts in three payments, and creates some more that stay unpaid. Half of the
  * plans are finished, the others have one payment left, and one in ten is refunded in part.
  */
 export async function makeHistory(
