@@ -149,6 +149,10 @@ test('a card that the bank forbids is recognised when it is entered again, and i
   assert.equal(await refusalOf(acting.replaceCard(cards.laterLost)), 'card_refused');
   assert.equal(await requests(), asked);
   assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'declined');
+  const silent = { method: 'GET', path: '/v1/confirmation_tokens/:id', times: 10 };
+  await paying.gateway.fault({ ...silent, fault: 'error_before' });
+  assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'payments_paused');
+  await paying.clearFaults();
   assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'card_refused');
   assert.equal(await requests(), asked + 1);
   // The card is now as if it had been stored again before it was declined.

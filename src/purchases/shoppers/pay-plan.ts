@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cardKeyOf } from '#gateway/gateway.ts';
+import { cardKeyOf, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { isMoneyStopped } from '#gateway/guard-gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -99,7 +99,8 @@ async function begin(
   const left = await leaveAttempt(deps, merchant, key);
   if (left) await settleAttempt(deps, merchant, left, true);
   const entered = await readEntered(deps, merchant, { ...key, gateway }, wanted.card_token);
-  const opened = await openPlanAttempt(deps, merchant, key, { ...wanted, entered });
+  if (entered === null) return 'payments_paused';
+  const opened = await openPlanAttempt(deps, merchant, key, { ...wanted, entered: entered.key });
   if (typeof opened === 'string' || opened === null) return opened;
   await settleAttempt(deps, merchant, opened, true);
   return null;
@@ -107,20 +108,27 @@ async function begin(
 
 /**
  * The key of the card that the shopper entered. The gateway is asked only if a card of this
- * checkout was declined for good, because it may be the same card (decision 0027).
+ * checkout was declined for good, because it may be the same card (decision 0027). Null if it does
+ * not answer.
  */
 async function readEntered(
   deps: PaymentDeps,
   merchant: Merchant,
   { merchant_id, checkout_id, gateway }: PlanKey & Pick<Checkout, 'gateway'>,
   card_token: string | null,
-): Promise<string | null> {
-  if (card_token === null) return null;
+): Promise<{ key: string | null } | null> {
+  if (card_token === null) return { key: null };
   const now = merchant.now();
   const declines = await listCardDeclines(deps.database.db, merchant_id, [checkout_id], now);
-  if (!declines.some(forbidsCard)) return null;
+  if (!declines.some(forbidsCard)) return { key: null };
   const time = { id: merchant_id, now: timestamp(now) };
-  return cardKeyOf(await deps.gateways.of(gateway).enteredCard(time, card_token));
+  try {
+    return { key: cardKeyOf(await deps.gateways.of(gateway).enteredCard(time, card_token)) };
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
+    deps.log.warn({ err: error, checkout_id }, 'the gateway did not say which card was entered');
+    return null;
+  }
 }
 
 /** The key of the card that pays: the stored one, or the one that the shopper entered. */
