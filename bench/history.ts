@@ -62,6 +62,8 @@ export async function makeHistory(
   await untilSettled(shop);
 }
 
+type Connections = [pg.Client, ...pg.Client[]];
+
 type Table = { name: string; columns: { name: string; type: string }[] };
 
 /**
@@ -70,13 +72,12 @@ type Table = { name: string; columns: { name: string; type: string }[] };
  * table of its own.
  */
 export async function copyMerchant(
-  connections: pg.Client[],
+  connections: Connections,
   merchant_id: string,
   checkouts: number,
   progress: (text: string) => void,
 ): Promise<void> {
   const [own] = connections;
-  if (own === undefined) throw new Error('a fill needs a connection');
   const { rows } = await own.query<{ count: number }>('select count(*)::int from checkouts');
   const copies = Math.ceil(checkouts / (rows[0]?.count ?? 1));
   const tables = await readTables(own);
@@ -95,7 +96,7 @@ export async function copyMerchant(
   await own.query('update rollups set after = uuidv7()');
   await inTurns(connections, names, async (connection, name, place) => {
     progress(`scale: vacuum of ${name}, table ${place} of ${names.length}`);
-    await connection.query(`vacuum analyze ${name}`);
+    await connection.query(`vacuum ${name}`);
   });
   await own.query('analyze');
 }
@@ -112,7 +113,7 @@ async function createFunctions(connection: pg.Client, daily: number): Promise<vo
 
 /** Gives each connection the next thing as soon as it is done with one. */
 async function inTurns<Thing>(
-  connections: pg.Client[],
+  connections: Connections,
   things: Thing[],
   work: (connection: pg.Client, thing: Thing, place: number) => Promise<void>,
 ): Promise<void> {
@@ -126,7 +127,10 @@ async function inTurns<Thing>(
   );
 }
 
-/** The tables of a merchant's rows, the largest first. Actions of operators form a chain, which a copy would break. */
+/**
+ * The tables of a merchant's rows, the largest first. Actions of operators form a chain, which a copy
+ * would break.
+ */
 async function readTables(own: pg.Client): Promise<Table[]> {
   const { rows } = await own.query<Table>(
     `select table_name as name, json_agg(json_build_object('name', column_name, 'type', udt_name))
@@ -171,13 +175,12 @@ function copyOf({ name, columns }: Table, copies: number): string {
  * several times as fast.
  */
 export async function withoutIndexes(
-  connections: pg.Client[],
+  connections: Connections,
   tables: string[],
   progress: (text: string) => void,
   work: () => Promise<void>,
 ): Promise<void> {
   const [own] = connections;
-  if (own === undefined) throw new Error('a fill needs a connection');
   const { rows } = await own.query<{ name: string; made: string }>(
     `select i.relname as name, pg_get_indexdef(i.oid) as made
      from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid

@@ -42,7 +42,9 @@ import { benchCommand, benchStart } from './start.ts';
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
 const parts = args.filter((arg) => !arg.startsWith('-'));
-const kept = args.find((arg) => arg.startsWith('--data='))?.split('=')[1];
+const given = (name: string) =>
+  args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
+const kept = given('data');
 const wanted = (part: string) => parts.length === 0 || parts.includes(part);
 
 type Row = { what: string; measured: string; goal: string; met: boolean };
@@ -271,9 +273,8 @@ if (wanted('pressure')) {
   row('pressure: unknown outcomes', String(unknown), '0', unknown === 0);
 }
 if (parts.includes('soak')) {
-  const given = args.find((arg) => arg.startsWith('--minutes='))?.split('=')[1];
   const { sales, refused, early, late } = await benchSoak(
-    { minutes: Number(given ?? 60) },
+    { minutes: Number(given('minutes') ?? 60) },
     progress,
   );
   const flat = (what: keyof typeof early, max: number) => {
@@ -287,8 +288,6 @@ if (parts.includes('soak')) {
   row('soak: refused because of load', String(refused), '', true);
 }
 if (parts.includes('scale')) {
-  const given = (name: string) =>
-    args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
   const data = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-scale-'));
   const counts = {
     checkouts: Number(given('checkouts') ?? 1_000_000),
@@ -322,9 +321,7 @@ if (parts.includes('scale')) {
   if (kept === undefined) rmSync(data, { recursive: true, force: true });
 }
 if (parts.includes('citus')) {
-  const address = (name: string) =>
-    args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
-  const [plain, citus] = [address('plain'), address('citus')];
+  const [plain, citus] = [given('plain'), given('citus')];
   if (!plain || !citus) throw new Error('--plain=URL and --citus=URL are needed');
   const counts = quick
     ? { creates: 1_000, sales: 48, deliveries: 480, rounds: 1 }

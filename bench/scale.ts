@@ -104,8 +104,8 @@ async function prepareMany(
   let merchant_id = '';
   if (!isFilled) {
     const shop = await openShop(shoppers, startDatabase(2, data));
-    const first = { count: soldFirst, unpaid: unpaid * soldFirst };
-    await makeHistory(shop, first, (step) => progress(`scale: before, ${step}`));
+    const counts = { count: soldFirst, unpaid: unpaid * soldFirst };
+    await makeHistory(shop, counts, (step) => progress(`scale: before, ${step}`));
     merchant_id = shop.accounts[0]?.merchant.id ?? '';
     await shop.close();
   }

@@ -246,8 +246,8 @@ for (const [name, delay, protocol] of delays) {
         // The collector retries a declined payment of the other plan.
         await declineNext(overdue);
         // Only this gateway cannot end a challenge, so it takes the money of one that is approved.
-        const [url] = challenges;
-        if (protocol === 'hyperswitch' && url) await answerChallenge(url, 'approve');
+        const [inTime] = challenges;
+        if (protocol === 'hyperswitch' && inTime) await answerChallenge(inTime, 'approve');
         await again.pass({ days: 40 });
         for (const url of challenges) await answerChallenge(url, 'approve');
         await again.pass({ days: 10 });

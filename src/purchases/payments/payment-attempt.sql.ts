@@ -106,16 +106,11 @@ const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked
  */
 export async function moveEnding(
   db: Handle,
-  { merchant_id, id, lease }: Claimed,
+  attempt: Claimed,
   payment_ref: string,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('payment_attempts')
+  const { numUpdatedRows } = await updateClaimed(db, attempt)
     .set({ status: 'voiding', payment_ref, sealed_card_token: null })
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchant_id)
-    .where('lease', '=', lease)
-    .where('status', 'in', live)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }
@@ -129,8 +124,7 @@ export async function moveGivenUp(
   attempt: Claimed,
   due_at: Timestamp,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('payment_attempts')
+  const { numUpdatedRows } = await updateClaimed(db, attempt)
     .set((set) => ({
       ...released,
       status: 'voiding',
@@ -140,13 +134,18 @@ export async function moveGivenUp(
       due_at,
       attempts: set('attempts', '+', 1),
     }))
-    .where('id', '=', attempt.id)
-    .where('merchant_id', '=', attempt.merchant_id)
-    .where('lease', '=', attempt.lease)
-    .where('status', 'in', live)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }
+
+/** A claimed attempt that has not ended and is not being voided. */
+const updateClaimed = (db: Handle, { merchant_id, id, lease }: Claimed) =>
+  db
+    .updateTable('payment_attempts')
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .where('lease', '=', lease)
+    .where('status', 'in', live);
 
 /** Moves an attempt that has not ended. Returns null if another process moved it first. */
 export async function moveAttempt(
