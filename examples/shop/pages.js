@@ -360,9 +360,5 @@ export const nothingHere = (cart) =>
   note('Nothing here', 'There is no such page in this shop.', cart);
 export const refused = (cart) =>
   note('Not accepted', 'That came from another site, so nothing was done.', cart);
-export const broken = (error) =>
-  note(
-    'That did not work',
-    `${error?.detail ?? 'Something is wrong on our side.'} Try again in a moment.`,
-    new Map(),
-  );
+export const broken = () =>
+  note('That did not work', 'Something is wrong on our side. Try again in a moment.', new Map());

@@ -62,7 +62,9 @@ async function createCheckout(order) {
   const checkout = await asked.catch((error) => {
     const isRefused = error.status >= 400 && error.status < 500 && error.status !== 429;
     if (isRefused && order.status === 'pending') {
-      store.change(order, { status: 'cancelled' }, `No checkout was created: ${error.detail}`);
+      // The detail of another refusal is for the shop's developer, not for its shoppers.
+      const why = error.status === 422 ? error.detail : 'see the shop’s log';
+      store.change(order, { status: 'cancelled' }, `No checkout was created: ${why}`);
     }
     throw error;
   });
@@ -88,16 +90,20 @@ const callbacks = callbackHandlers({
     settle(order, status, number_of_payments, 'Signed callback verified');
   },
   // Events are sent only if the operator enabled them: tranche integrations events ID --enable refunds
-  onEvent({ event, data }) {
+  onEvent({ event, sequence, data }) {
+    if (event !== 'refund.updated') return;
     const order = store.list().find(({ refund }) => refund?.id === data.id);
-    if (event === 'refund.updated' && order) noteRefund(order, data.attributes.status);
+    // Events may overtake each other. An older one says nothing new.
+    if (!order || sequence <= (order.refund.sequence ?? 0)) return;
+    noteRefund(order, data.attributes.status, sequence);
   },
 });
 
 /** A refund's status may arrive by an event and by a look-up; it counts once. */
-function noteRefund(order, status) {
-  if (order.refund.status === status) return;
-  store.change(order, { refund: { ...order.refund, status } }, `Refund ${status}`);
+function noteRefund(order, status, sequence = order.refund.sequence) {
+  const isKnown = order.refund.status === status;
+  order.refund = { ...order.refund, status, sequence };
+  if (!isKnown) store.change(order, {}, `Refund ${status}`);
 }
 
 /**
@@ -181,18 +187,30 @@ async function refundOrder(order) {
   }
 }
 
-/** Bands and terms, for "from … a month". The limit is five requests an hour, so keep the answer. */
+const hour = 3_600_000;
+let readingRules = null;
+let askedForRulesAt = 0;
+
+/**
+ * Bands and terms, for "from … a month". The limit is five requests an hour, so the answer is kept for
+ * an hour, and after a failure the next request waits for a quarter. A page waits for Tranche only
+ * until there was a first answer; later it shows the last one.
+ */
 async function readRules() {
   const kept = store.config();
-  if (kept && Date.now() - kept.at < 3_600_000) return kept.rules;
-  try {
-    const { attributes } = await tranche.config({ maxRetries: 0 });
-    store.keepConfig({ at: Date.now(), rules: attributes.rules });
-    return attributes.rules;
-  } catch (error) {
-    logError(error);
-    return kept?.rules ?? [];
+  const isOld = !kept || Date.now() - kept.at >= hour;
+  if (isOld && !readingRules && Date.now() - askedForRulesAt >= hour / 4) {
+    askedForRulesAt = Date.now();
+    readingRules = tranche
+      .config({ maxRetries: 0 })
+      .then(({ attributes }) => store.keepConfig({ at: Date.now(), rules: attributes.rules }))
+      .catch(logError)
+      .finally(() => {
+        readingRules = null;
+      });
   }
+  if (!kept) await readingRules;
+  return store.config()?.rules ?? [];
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, log
     if (raw) return await raw(request, response);
     const found = await answer(request).catch((error) => {
       logError(error);
-      return page(pages.broken(error), 500);
+      return page(pages.broken(), 500);
     });
     if (found.stream) return found.stream(response);
     response.writeHead(found.status ?? 200, { ...always, ...found.headers }).end(found.body);

@@ -1,6 +1,9 @@
 import type { ErrorObject } from './api.ts';
 
-/** The facts about a failed request. They contain no secrets, so they can be logged. */
+/**
+ * The facts about a failed request. They contain no secrets, so they can be logged. The
+ * `detail` of a wrong signature shows the expected one, which fits that body alone.
+ */
 type Failure = {
   /** The HTTP status; null when no answer came. */
   status: number | null;

@@ -19,6 +19,7 @@ type Order = {
   status: string;
   checkout_id: string;
   amount: number;
+  refund?: { status: string };
   events: { text: string }[];
 };
 
@@ -82,13 +83,12 @@ async function deliver(
   signingKey = account.signing_key,
   site = 'none',
 ): Promise<number> {
-  const body = JSON.stringify({
-    status: 'successful',
-    amount: 189_900,
-    currency: 'ZAR',
-    number_of_payments: 3,
-    ...fields,
-  });
+  const outcome = { status: 'successful', amount: 189_900, currency: 'ZAR', number_of_payments: 3 };
+  return await post({ ...outcome, ...fields }, signingKey, site);
+}
+
+async function post(content: object, signingKey = account.signing_key, site = 'none') {
+  const body = JSON.stringify(content);
   const { status } = await fetch(`${shop.url}/callback`, {
     method: 'POST',
     headers: { ...headersOf(body, signingKey), 'sec-fetch-site': site },
@@ -149,13 +149,13 @@ describe('the demo shop', () => {
       client_reference_id: id,
       number_of_payments: 3,
     });
-    const post = async (headers: Record<string, string>) =>
+    const play = async (headers: Record<string, string>) =>
       (await fetch(`${shop.url}/callback`, { method: 'POST', headers, body })).status;
-    assert.equal(await post(headersOf(body, account.signing_key, 301)), 400);
-    assert.equal(await post({ 'x-signature': sign(account.signing_key, body) }), 400);
+    assert.equal(await play(headersOf(body, account.signing_key, 301)), 400);
+    assert.equal(await play({ 'x-signature': sign(account.signing_key, body) }), 400);
     assert.equal((await orderOf(id)).status, 'pending');
     const headers = headersOf(body);
-    assert.deepEqual([await post(headers), await post(headers)], [200, 400]);
+    assert.deepEqual([await play(headers), await play(headers)], [200, 400]);
     assert.equal((await orderOf(id)).status, 'paid');
   });
 
@@ -219,6 +219,19 @@ describe('the demo shop', () => {
       const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
       return page.includes('Refund complete') && page.includes('<h1>Refunded</h1>');
     });
+    // An event that was overtaken changes nothing.
+    for (const [sequence, status] of [
+      [3, 'complete'],
+      [2, 'failed'],
+    ] as const) {
+      const { id: refund_id } = rows[0];
+      const data = { id: refund_id, type: 'refund_requests', attributes: { status } };
+      const event = { event: 'refund.updated', id: crypto.randomUUID(), sequence, data };
+      const { merchant } = account;
+      const about = { created_at: '2026-11-15T08:06:10.000Z', merchant_id: merchant.id };
+      assert.equal(await post({ ...event, ...about }), 200);
+    }
+    assert.equal((await orderOf(id)).refund?.status, 'complete');
   });
 
   test('shows why a refund was refused, and can request it again later', async () => {

@@ -234,7 +234,11 @@ describe('the sample of the reference in', () => {
       const query = [{ name: 'page[number]', value: '2' }];
       for (const request of [
         { address: `${origin}/api/checkouts`, query },
-        { address: `${origin}/api/checkouts`, query: [], body: order },
+        {
+          address: `${origin}/api/checkouts`,
+          query: [],
+          post: { body: order, idempotencyKey: 'one' },
+        },
       ]) {
         const sample = writeSamples(request).find((one) => one.lang === lang);
         await writeFile(path.join(own, file), sample?.source ?? '');
@@ -249,7 +253,7 @@ describe('the sample of the reference in', () => {
         assert.equal(headers.authorization, `Bearer ${secrets.CLIENT_SECRET}`);
       }
       assert.equal(sent.headers['content-type'], 'application/json');
-      assert.equal(sent.headers['idempotency-key'], 'order-1001-attempt-1');
+      assert.equal(sent.headers['idempotency-key'], 'one');
       assert.deepEqual(JSON.parse(sent.body.toString()), order);
       assert.deepEqual(readJson(sent.body).compact, sent.body);
       const signature = String(sent.headers['x-signature']);

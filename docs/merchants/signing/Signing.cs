@@ -17,7 +17,7 @@ public static class Signing
     // model. Both keys while they are being rotated, otherwise a list of one.
     public static bool Verify(byte[] body, string signature, IEnumerable<string> signingKeys)
     {
-        byte[] given = Encoding.UTF8.GetBytes(signature);
+        byte[] given = Encoding.UTF8.GetBytes(signature ?? "");
         foreach (string key in signingKeys)
         {
             byte[] expected = Encoding.UTF8.GetBytes(Sign(body, key));

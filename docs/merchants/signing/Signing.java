@@ -24,7 +24,7 @@ public final class Signing {
     // The raw bytes, before anything parses them: @RequestBody byte[] body in Spring. Both keys
     // while they are being rotated, otherwise a list of one.
     public static boolean verify(byte[] body, String signature, List<String> signingKeys) {
-        byte[] given = signature.getBytes(StandardCharsets.UTF_8);
+        byte[] given = (signature == null ? "" : signature).getBytes(StandardCharsets.UTF_8);
         for (String key : signingKeys) {
             byte[] expected = sign(body, key).getBytes(StandardCharsets.UTF_8);
             if (MessageDigest.isEqual(expected, given)) {

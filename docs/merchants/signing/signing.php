@@ -7,11 +7,12 @@ function sign(string $body, string $signingKey): string
 }
 
 // The raw bytes, before anything parses them: file_get_contents('php://input'), with the header
-// $_SERVER['HTTP_X_SIGNATURE']. Both keys while they are being rotated, otherwise a list of one.
-function verify(string $body, string $signature, array $signingKeys): bool
+// $_SERVER['HTTP_X_SIGNATURE'] ?? null. Both keys while they are being rotated, otherwise a list of
+// one.
+function verify(string $body, ?string $signature, array $signingKeys): bool
 {
     foreach ($signingKeys as $key) {
-        if (hash_equals(sign($body, $key), $signature)) {
+        if (hash_equals(sign($body, $key), $signature ?? '')) {
             return true;
         }
     }

@@ -9,6 +9,6 @@ module Signing
   # The raw bytes, before anything parses them: request.raw_post in Rails, request.body.read in
   # Rack. Both keys while they are being rotated, otherwise a list of one.
   def self.verify(body, signature, signing_keys)
-    signing_keys.any? { |key| OpenSSL.secure_compare(sign(body, key), signature) }
+    signing_keys.any? { |key| OpenSSL.secure_compare(sign(body, key), signature.to_s) }
   end
 end

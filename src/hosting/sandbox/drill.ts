@@ -14,7 +14,7 @@ export const drillChecks = [
     title: 'Wrong or missing signature',
     expects: 'refused',
     why: 'Anyone can post to your address. Only the signature shows that a callback is ours.',
-    fix: 'Compute Base64(HMAC-SHA512(signing key, raw body)), compare it with X-Signature in constant time, and answer 401 before you read the body. Refuse a callback without the header as well.',
+    fix: 'Compute Base64(HMAC-SHA512(signing key, raw body)), compare it with X-Signature in constant time, and answer 401 before you parse the body. Refuse a callback without the header as well.',
   },
   {
     name: 'reserialised_body',

@@ -66,7 +66,7 @@ const conventions = `## Conventions
 | Currency | ISO 4217, and the currency of the merchant's territory: \`ZAR\`. |
 | IDs | UUIDs. |
 | Timestamps | ISO 8601, UTC. |
-| Bodies | JSON in UTF-8, \`Content-Type: application/json\`, at most 256 KiB. Unknown members are ignored. |
+| Bodies | JSON in UTF-8, \`Content-Type: application/json\`, at most 256 KiB (a refund 16, a payment link 32). Unknown members are ignored. |
 | Answers | \`data\` with \`id\`, \`type\` and \`attributes\`. Members may be added: ignore what you do not know. |
 | Request ID | Every answer has \`X-Request-Id\`. Quote it when you ask for help. |`;
 
@@ -126,7 +126,7 @@ Signing is optional at first and required in production. It is sticky: once one 
 
 const idempotency = `## Idempotency
 
-Both POST endpoints take an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
+Every POST takes an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
 
 Send one with every POST. After a time-out, send the same request again.`;
 

@@ -73,9 +73,9 @@ const parameters = {
     in: 'header',
     required: false,
     description:
-      'Repeating a request with the same key and the same body within 24 hours gives the first answer again instead of a second effect.',
+      'Repeating a request with the same key and the same body within 24 hours gives the first answer again instead of a second effect. Another order, and another endpoint, needs another key.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
-    example: 'order-1001-attempt-1',
+    example: 'order-1001-checkouts',
   },
 };
 

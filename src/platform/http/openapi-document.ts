@@ -301,5 +301,8 @@ function sampleOf(
     name: String(name),
     value: String(example),
   }));
-  return { address: filled, query, ...(body && { body: firstExample(body) }) };
+  if (!body) return { address: filled, query };
+  // A key belongs to one request, so a reader who tries a checkout and then its refund needs two.
+  const idempotencyKey = `order-1001-${filled.split('/').at(-1)}`;
+  return { address: filled, query, post: { body: firstExample(body), idempotencyKey } };
 }

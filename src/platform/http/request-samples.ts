@@ -8,13 +8,11 @@ export type SampleRequest = {
   /** The address without its query. */
   address: string;
   query: { name: string; value: string }[];
-  /** The body of a POST. A request without one is a GET. */
-  body?: Json;
+  /** The body of a POST, and its key. A request without them is a GET. */
+  post?: { body: Json; idempotencyKey: string };
 };
 
 export type RequestSample = { lang: string; label: string; source: string };
-
-const idempotencyKey = 'order-1001-attempt-1';
 
 export function writeSamples(request: SampleRequest): RequestSample[] {
   const writers: [lang: string, label: string, write: (request: SampleRequest) => string][] = [
@@ -76,13 +74,13 @@ const single = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 const double = (text: string) => JSON.stringify(text);
 
 function writeShell(request: SampleRequest): string {
-  const { address, query, body } = request;
+  const { address, query, post } = request;
   const bearer = `-H "Authorization: Bearer $CLIENT_SECRET"`;
-  if (body === undefined) {
+  if (post === undefined) {
     const asked = query.map(({ name, value }) => `${name}=${value}`).join('&');
     return `curl -g '${address}${asked === '' ? '' : `?${asked}`}' \\\n  ${bearer}`;
   }
-  const quoted = compactLines(body).map((line) => `'${line.replaceAll("'", "'\\''")}'`);
+  const quoted = compactLines(post.body).map((line) => `'${line.replaceAll("'", "'\\''")}'`);
   return `body=$(printf %s \\
 ${quoted.join(' \\\n')})
 signature=$(printf %s "$body" |
@@ -92,7 +90,7 @@ curl '${address}' \\
   ${bearer} \\
   -H "Content-Type: application/json" \\
   -H "X-Signature: $signature" \\
-  -H "Idempotency-Key: ${idempotencyKey}" \\
+  -H "Idempotency-Key: ${post.idempotencyKey}" \\
   --data-raw "$body"`;
 }
 
@@ -107,8 +105,9 @@ const javaScript: Style = {
 };
 
 function writeJavaScript(request: SampleRequest): string {
+  const { post } = request;
   const bearer = '    Authorization: `Bearer $' + '{env.CLIENT_SECRET}`,';
-  if (request.body === undefined) {
+  if (post === undefined) {
     return `import { env } from 'node:process';
 
 const response = await fetch(${single(urlOf(request))}, {
@@ -121,7 +120,7 @@ console.log(await response.json());`;
   return `import { createHmac } from 'node:crypto';
 import { env } from 'node:process';
 
-const body = JSON.stringify(${writeData(request.body, javaScript, '')});
+const body = JSON.stringify(${writeData(post.body, javaScript, '')});
 const hmac = createHmac('sha512', env.SIGNING_KEY);
 
 const response = await fetch(${single(urlOf(request))}, {
@@ -130,7 +129,7 @@ const response = await fetch(${single(urlOf(request))}, {
 ${bearer}
     'Content-Type': 'application/json',
     'X-Signature': hmac.update(body).digest('base64'),
-    'Idempotency-Key': '${idempotencyKey}',
+    'Idempotency-Key': '${post.idempotencyKey}',
   },
   body,
 });
@@ -145,11 +144,12 @@ const php: Style = {
 };
 
 function writePhp(request: SampleRequest): string {
+  const { post } = request;
   const bearer = `        'Authorization: Bearer ' . getenv('CLIENT_SECRET'),`;
   const begin = `$curl = curl_init(${single(urlOf(request))});
 curl_setopt_array($curl, [
     CURLOPT_RETURNTRANSFER => true,`;
-  if (request.body === undefined) {
+  if (post === undefined) {
     return `<?php
 
 ${begin}
@@ -161,7 +161,7 @@ echo curl_exec($curl);`;
   }
   return `<?php
 
-$body = json_encode(${writeData(request.body, php, '')});
+$body = json_encode(${writeData(post.body, php, '')});
 $digest = hash_hmac('sha512', $body, getenv('SIGNING_KEY'), true);
 
 ${begin}
@@ -170,7 +170,7 @@ ${begin}
 ${bearer}
         'Content-Type: application/json',
         'X-Signature: ' . base64_encode($digest),
-        'Idempotency-Key: ${idempotencyKey}',
+        'Idempotency-Key: ${post.idempotencyKey}',
     ],
 ]);
 echo curl_exec($curl);`;
@@ -185,11 +185,11 @@ const python: Style = {
 };
 
 function writePython(request: SampleRequest): string {
-  const { body } = request;
+  const { post } = request;
   const bearer = `        "Authorization": "Bearer " + os.environ["CLIENT_SECRET"],`;
   const end = `with urllib.request.urlopen(request) as response:
     print(response.read().decode())`;
-  if (body === undefined) {
+  if (post === undefined) {
     return `import os
 import urllib.request
 
@@ -208,7 +208,7 @@ import json
 import os
 import urllib.request
 
-order = ${writeData(body, python, '')}
+order = ${writeData(post.body, python, '')}
 body = json.dumps(order, separators=(",", ":")).encode()
 key = os.environ["SIGNING_KEY"].encode()
 digest = hmac.new(key, body, hashlib.sha512).digest()
@@ -220,7 +220,7 @@ request = urllib.request.Request(
 ${bearer}
         "Content-Type": "application/json",
         "X-Signature": base64.b64encode(digest).decode(),
-        "Idempotency-Key": "${idempotencyKey}",
+        "Idempotency-Key": "${post.idempotencyKey}",
     },
 )
 ${end}`;
@@ -229,8 +229,8 @@ ${end}`;
 const ruby: Style = { ...javaScript, hasLastComma: false, nothing: 'nil' };
 
 function writeRuby(request: SampleRequest): string {
-  const { body } = request;
-  const method = body === undefined ? 'Get' : 'Post';
+  const { post } = request;
+  const method = post === undefined ? 'Get' : 'Post';
   const begin = `uri = URI(${single(urlOf(request))})
 request = Net::HTTP::${method}.new(uri)
 request['Authorization'] = "Bearer #{ENV.fetch('CLIENT_SECRET')}"`;
@@ -239,7 +239,7 @@ response = Net::HTTP.start(uri.host, uri.port, use_ssl: is_https) do |http|
   http.request(request)
 end
 puts response.body`;
-  if (body === undefined) {
+  if (post === undefined) {
     return `require 'net/http'
 
 ${begin}
@@ -250,20 +250,20 @@ ${end}`;
 require 'net/http'
 require 'openssl'
 
-body = JSON.generate(${writeData(body, ruby, '')})
+body = JSON.generate(${writeData(post.body, ruby, '')})
 digest = OpenSSL::HMAC.digest('SHA512', ENV.fetch('SIGNING_KEY'), body)
 
 ${begin}
 request['Content-Type'] = 'application/json'
 request['X-Signature'] = [digest].pack('m0')
-request['Idempotency-Key'] = '${idempotencyKey}'
+request['Idempotency-Key'] = '${post.idempotencyKey}'
 request.body = body
 
 ${end}`;
 }
 
 function writeJava(request: SampleRequest): string {
-  const { body } = request;
+  const { post } = request;
   const begin = `        var request = HttpRequest.newBuilder(
                 URI.create(${double(urlOf(request))}))
             .header("Authorization", "Bearer " + System.getenv("CLIENT_SECRET"))`;
@@ -275,7 +275,7 @@ function writeJava(request: SampleRequest): string {
   const imports = `import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;`;
-  if (body === undefined) {
+  if (post === undefined) {
     return `${imports}
 import java.net.http.HttpResponse.BodyHandlers;
 
@@ -284,7 +284,9 @@ public class Example {
 ${begin}
 ${end}`;
   }
-  const lines = compactLines(body).map((line) => `            ${line.replaceAll('\\', '\\\\')}`);
+  const lines = compactLines(post.body).map(
+    (line) => `            ${line.replaceAll('\\', '\\\\')}`,
+  );
   return `${imports}
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
@@ -306,7 +308,7 @@ ${lines.join('\\\n')}""".getBytes(StandardCharsets.UTF_8);
 ${begin}
             .header("Content-Type", "application/json")
             .header("X-Signature", signature)
-            .header("Idempotency-Key", "${idempotencyKey}")
+            .header("Idempotency-Key", "${post.idempotencyKey}")
             .POST(BodyPublishers.ofByteArray(body))
 ${end}`;
 }
@@ -322,14 +324,14 @@ const go: Style = {
 };
 
 function writeGo(request: SampleRequest): string {
-  const { body } = request;
-  const names = body === undefined ? [] : ['bytes', 'crypto/hmac', 'crypto/sha512'];
-  const more = body === undefined ? [] : ['encoding/base64', 'encoding/json'];
+  const { post } = request;
+  const names = post === undefined ? [] : ['bytes', 'crypto/hmac', 'crypto/sha512'];
+  const more = post === undefined ? [] : ['encoding/base64', 'encoding/json'];
   const imports = [...names, ...more, 'io', 'net/http', 'os'].map((name) => `\t"${name}"`);
   const made =
-    body === undefined
+    post === undefined
       ? `\trequest, err := http.NewRequest("GET", ${double(urlOf(request))}, nil)`
-      : `\tbody, err := json.Marshal(${writeData(body, go, '\t')})
+      : `\tbody, err := json.Marshal(${writeData(post.body, go, '\t')})
 	if err != nil {
 		panic(err)
 	}
@@ -340,12 +342,12 @@ function writeGo(request: SampleRequest): string {
 	address := ${double(urlOf(request))}
 	request, err := http.NewRequest("POST", address, bytes.NewReader(body))`;
   const headers =
-    body === undefined
+    post === undefined
       ? ''
       : `
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Signature", signature)
-	request.Header.Set("Idempotency-Key", "${idempotencyKey}")`;
+	request.Header.Set("Idempotency-Key", "${post.idempotencyKey}")`;
   return `package main
 
 import (
@@ -379,15 +381,15 @@ const cSharp: Style = {
 };
 
 function writeCSharp(request: SampleRequest): string {
-  const { body } = request;
-  const method = body === undefined ? 'Get' : 'Post';
+  const { post } = request;
+  const method = post === undefined ? 'Get' : 'Post';
   const secret = `Environment.GetEnvironmentVariable("CLIENT_SECRET")`;
   const begin = `var request = new HttpRequestMessage(
     HttpMethod.${method}, ${double(urlOf(request))});
 request.Headers.Add("Authorization", "Bearer " + ${secret});`;
   const end = `var response = await new HttpClient().SendAsync(request);
 Console.WriteLine(await response.Content.ReadAsStringAsync());`;
-  if (body === undefined) {
+  if (post === undefined) {
     return `using System;
 using System.Net.Http;
 
@@ -401,13 +403,13 @@ using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 
-byte[] body = JsonSerializer.SerializeToUtf8Bytes(${writeData(body, cSharp, '')});
+byte[] body = JsonSerializer.SerializeToUtf8Bytes(${writeData(post.body, cSharp, '')});
 string signingKey = Environment.GetEnvironmentVariable("SIGNING_KEY")!;
 byte[] digest = HMACSHA512.HashData(Encoding.UTF8.GetBytes(signingKey), body);
 
 ${begin}
 request.Headers.Add("X-Signature", Convert.ToBase64String(digest));
-request.Headers.Add("Idempotency-Key", "${idempotencyKey}");
+request.Headers.Add("Idempotency-Key", "${post.idempotencyKey}");
 request.Content = new ByteArrayContent(body);
 request.Content.Headers.Add("Content-Type", "application/json");
 

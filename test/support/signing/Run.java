@@ -12,7 +12,7 @@ public final class Run {
             String key = new String(Base64.getDecoder().decode(fields[0]), StandardCharsets.UTF_8);
             byte[] body = Base64.getDecoder().decode(fields[1]);
             String signature = new String(Base64.getDecoder().decode(fields[2]), StandardCharsets.UTF_8);
-            boolean taken = Signing.verify(body, signature, List.of("other", key));
+            boolean taken = Signing.verify(body, signature.isEmpty() ? null : signature, List.of("other", key));
             System.out.println(Signing.sign(body, key) + " " + taken);
         }
     }
