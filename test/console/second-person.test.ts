@@ -167,6 +167,12 @@ test('an administrator who was added today does not count as another one when th
     return answer.status;
   };
   assert.equal(await revoke(old), 409);
+  const roles = ['admin', 'viewer'];
+  const widened = await ask({ app, deps }, by, 'PATCH', `/api/people/${old.id}`, {
+    body: { roles },
+  });
+  assert.equal(widened.status, 200);
+  assert.equal(await revoke(old), 409, 'a role that gives nothing new does not make them new');
   assert.equal(await revoke(today), 200, 'what was given today is taken back at once');
   const other = await addAdmin();
   await pool.query('update people set access_since = $2 where id = $1', [

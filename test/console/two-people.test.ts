@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { changeRules } from '#merchants/change-rules.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
-import { type OperatorRole, operatorRoles } from '#operating/people/permission.ts';
+import { type OperatorRole, operatorRoles, permissionsOf } from '#operating/people/permission.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import {
   addPerson,
@@ -297,7 +297,9 @@ async function changePerson(world: World, step: Step, by: ConsolePerson): Promis
   if (status !== 200 || step.kind === 'invite again') return;
   const grows =
     (given.scope !== 'all' && given.scope !== wanted.scope) ||
-    wanted.roles.some((role) => !given.roles.includes(role));
+    permissionsOf(wanted.roles, true).some(
+      (one) => !permissionsOf(given.roles, true).includes(one),
+    );
   Object.assign(given, wanted);
   if (!grows && step.kind === 'change roles') return;
   const [{ number }] = await query('select max(number) as number from operator_actions');

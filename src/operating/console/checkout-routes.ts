@@ -35,6 +35,7 @@ import { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { listRefundSources } from '#operating/operations/refunds.sql.ts';
 import { findRefunds, readRefund } from '#operating/operations/refunds.ts';
 import { mustSee, scopeOf } from '#operating/operations/viewer.ts';
+import type { Permission } from '#operating/people/permission.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { traceIdOf } from '#platform/tracing/trace.ts';
 import { sendAgain } from '#purchases/messages/sending/send-again.ts';
@@ -192,6 +193,13 @@ const presentPlan = ({ instalments, collections }: CheckoutHistory) =>
     return { ...payment, reason: decline_reason, may_retry };
   });
 
+/** The entries of the timeline that need more than the right to read a checkout. */
+const entryPermissions: Partial<Record<TimelineEntry['kind'], Permission>> = {
+  callback: 'callbacks.read',
+  conversation: 'messages.read',
+  dispute: 'disputes.read',
+};
+
 async function presentDetails(
   context: Context,
   history: CheckoutHistory,
@@ -203,6 +211,10 @@ async function presentDetails(
   const ids = history.refunds.map(({ id }) => id);
   const refunds = await findRefunds(context, ids, scope);
   const isPaid = checkout.status === 'successful';
+  const mayRead = ({ kind }: Pick<TimelineEntry, 'kind'>) =>
+    may(entryPermissions[kind] ?? 'checkouts.read');
+  const aboutDispute = ({ action }: { action: string }) => action.startsWith('disputes ');
+  const actions = history.actions.filter((one) => may('disputes.read') || !aboutDispute(one));
   return {
     ...checkout,
     merchant_name: merchant.name,
@@ -225,14 +237,17 @@ async function presentDetails(
     refundable: isPaid ? await reading(deps, (db) => sumRefundable(db, checkout)) : 0,
     plan: presentPlan(history),
     waiting: explainWaiting(history),
-    timeline: inOrder([...timelineOf(history), ...extrasOf(history)]),
+    timeline: inOrder([...timelineOf(history), ...extrasOf(history)].filter(mayRead)),
     attempts: history.attempts,
     collections: history.collections,
-    callback: callback && presentCallback({ callback, attempts: history.callback_attempts }),
+    callback:
+      callback && may('callbacks.read')
+        ? presentCallback({ callback, attempts: history.callback_attempts })
+        : null,
     refunds: refunds.sort((one, other) => one.number - other.number),
     postings: may('money.read') ? postings : [],
     balances: may('money.read') ? balances : {},
-    audit: await presentActions(context, history.actions),
+    audit: await presentActions(context, actions),
     disputes: may('disputes.read') ? history.disputes : [],
     notes: history.notes.map(presentNote),
     cut,

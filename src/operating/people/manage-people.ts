@@ -45,9 +45,11 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
  * Changes what a person may do. Their sessions continue, because every request reads the person. A
  * merchant's administrator changes the access to their own merchants, and no other. `was` is the
  * access that the operator read; the change is refused if the access has changed since. If access
- * grows, the person and the operators are told, as after an invitation, and the person can be the
- * second approver only after some time. If a merchant's administrator made the change, the
- * service's staff must also confirm them.
+ * grows, the person and the operators are told, as after an invitation. If it gains a right or a
+ * merchant, the person can be the second approver only after some time, and if a merchant's
+ * administrator made the change, the service's staff must also confirm them. A role that gives
+ * nothing new changes neither: otherwise one administrator could make another one count for nothing
+ * and then remove them.
  */
 export async function changeAccess(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -77,13 +79,13 @@ export async function changeAccess(
       await refuseToStayAlone(deps, db, { administrators, person, now });
     }
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
-    const isWider = grows(before, access);
+    const gains = gainsMerchants(before, access) || hasMoreRights(access, before);
     // A change by the service's staff does not confirm a person, because they may have looked only
     // at the roles. A person who already waits for confirmation keeps the name of the one who may
     // not confirm them.
-    const isNew = isWider && !confirms(giver) && person.unconfirmed_since === null;
+    const isNew = gains && !confirms(giver) && person.unconfirmed_since === null;
     const unconfirmed = isNew ? unconfirmedBy(deps, giver, now) : {};
-    const change = { ...access, name, ...(isWider && { access_since: now }), ...unconfirmed };
+    const change = { ...access, name, ...(gains && { access_since: now }), ...unconfirmed };
     await updatePerson(db, id, change);
     // A session that began at the merchants' console must not become a staff session.
     if (before.merchant_ids !== null && access.merchant_ids === null) {
@@ -91,18 +93,21 @@ export async function changeAccess(
     }
     const changed = { ...person, ...change };
     await takeFromOthers(deps, db, operator, { giver, person: changed, now });
-    if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
+    if (grows(before, access))
+      await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
     const merchant_id = onlyMerchantOf(before, access);
     return { subject_id: id, merchant_id, details, result: changed };
   });
 }
 
+const gainsMerchants = (
+  { merchant_ids: before }: Access,
+  { merchant_ids: after }: Access,
+): boolean => before !== null && (after === null || after.some((id) => !before.includes(id)));
+
 const grows = (before: Access, after: Access): boolean =>
-  after.roles.some((role) => !before.roles.includes(role)) ||
-  (before.merchant_ids !== null &&
-    (after.merchant_ids === null ||
-      after.merchant_ids.some((id) => !before.merchant_ids?.includes(id))));
+  gainsMerchants(before, after) || after.roles.some((role) => !before.roles.includes(role));
 
 /**
  * Informs the operators and the person about wider access. Otherwise one person with two identities

@@ -120,7 +120,13 @@ export async function writeStatementAddress(
   email: string | null,
   changed_at: Timestamp,
 ): Promise<void> {
-  await db.deleteFrom('statement_addresses').where('merchant_id', '=', merchant_id).execute();
-  if (email === null) return;
-  await db.insertInto('statement_addresses').values({ merchant_id, email, changed_at }).execute();
+  if (email === null) {
+    await db.deleteFrom('statement_addresses').where('merchant_id', '=', merchant_id).execute();
+    return;
+  }
+  await db
+    .insertInto('statement_addresses')
+    .values({ merchant_id, email, changed_at })
+    .onConflict((conflict) => conflict.column('merchant_id').doUpdateSet({ email, changed_at }))
+    .execute();
 }

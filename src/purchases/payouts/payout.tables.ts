@@ -55,8 +55,8 @@ declare module '#platform/database/tables.ts' {
     };
     statement_addresses: {
       merchant_id: Fixed<string>;
-      email: Fixed<string>;
-      changed_at: Fixed<Timestamp>;
+      email: string;
+      changed_at: Timestamp;
     };
     statement_mails: {
       merchant_id: Fixed<string>;
