@@ -548,6 +548,14 @@ describe('two gateways that use the same references', () => {
       const read = () => importFees({ ...deps, gateway }, 'nomsa', Readable.from(lines));
       assert.equal((await read()).posted, 2);
       assert.equal((await read()).posted, 0);
+      // Batches that were posted before the broken line have someone who posted them.
+      const broken = Readable.from([...lines, 'tx_broken']);
+      await assert.rejects(importFees({ ...deps, gateway }, `sipho at ${name}`, broken), /Line 4/);
+      const { rows } = await deps.database.pool.query(
+        `select details from operator_actions where action = 'gateway fees' and operator = $1`,
+        [`sipho at ${name}`],
+      );
+      assert.deepEqual(rows, [{ details: { gateway: name, is_begun: true } }]);
     }
   });
 });

@@ -85,18 +85,23 @@ export async function importFees(
     line += 1;
     if (text.trim() === '') continue;
     const cells = readLine(text, line);
-    if (header === null) header = readHeader(cells);
-    else batch.push({ gateway: deps.gateway.name, ...readFee(header, cells, line) });
+    if (header === null) {
+      header = readHeader(cells);
+      // Fees are posted in batches. Whatever stops the import, the audit names who posted them.
+      await note(deps, operator, { gateway: deps.gateway.name, is_begun: true });
+    } else batch.push({ gateway: deps.gateway.name, ...readFee(header, cells, line) });
     if (batch.length === batchSize) await flush();
   }
   if (header === null) throw new OperatorError('The file is empty.');
   if (batch.length > 0) await flush();
-  return await operate(deps, operator, 'gateway fees', async () => ({
-    subject_id: null,
-    details: { rows: sum.rows, posted: sum.posted, unknown: sum.unknown },
-    result: sum,
-  }));
+  await note(deps, operator, { rows: sum.rows, posted: sum.posted, unknown: sum.unknown });
+  return sum;
 }
+
+const note = (deps: ImportDeps, operator: string, details: object) =>
+  operate(deps, operator, 'gateway fees', async () => ({
+    ...{ subject_id: null, details, result: undefined },
+  }));
 
 async function postBatch(
   deps: ImportDeps,

@@ -36,7 +36,6 @@ import {
   listKnownFees,
   listOpenDifferences,
   listPaidCheckouts,
-  listUnseen,
   moveDailyRun,
   moveDifference,
   type NewDifference,
@@ -47,6 +46,7 @@ import {
 } from './reconciliation.sql.ts';
 import { type RecordingDeps, recordDifference } from './record-difference.ts';
 import { reportDifference } from './report-difference.ts';
+import { daysOf, listUnseen } from './unseen.sql.ts';
 import { whenAllowed } from './when-allowed.ts';
 
 export type Difference = {
@@ -152,8 +152,12 @@ async function reconcileOne(
     },
   );
   const checked = await readThrough(deps, client, run, recorder ?? null, progress);
-  await noteUnseen(client, run, checked);
-  await settleDifferences(deps, client, run, recorder ?? null, () => progress(checked));
+  const settle = () =>
+    settleDifferences(deps, client, run, recorder ?? null, () => progress(checked));
+  // The differences found by now are reported even if the rest of the run fails.
+  await settle();
+  await noteUnseen(client, run, checked, progress);
+  await settle();
   const found = await listDifferences(client, run.id);
   const recorded = await countRecorded(client, run.id);
   await endRun(client, run.id, timestamp(deps.clock.now()));
@@ -317,17 +321,20 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
  * Writes a difference for each row that the gateway did not list. All its records have been read by
  * now.
  */
-async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
-  const unseen = await listUnseen(client, run);
-  if (unseen.length === 0) return;
-  const differences = unseen.map((own) => ({
-    ...own,
-    kind: 'missing_there',
-    record_kind: 'row',
-    record: null,
-  }));
+async function noteUnseen(
+  client: pg.ClientBase,
+  run: Run,
+  checked: number,
+  progress: Progress,
+): Promise<void> {
   const reached = { id: run.id, kind: null, after: null, checked };
-  await recordPages(client, reached, { references: [], differences });
+  const about = { kind: 'missing_there', record_kind: 'row', record: null };
+  for (const day of daysOf(run)) {
+    const unseen = await listUnseen(client, run, day);
+    const differences = unseen.map((own) => ({ ...own, ...about }));
+    if (unseen.length > 0) await recordPages(client, reached, { references: [], differences });
+    await progress(checked);
+  }
 }
 
 /**

@@ -3,8 +3,7 @@ import type pg from 'pg';
 import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { isDistributed } from '#platform/database/distribute-database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 
 // Our rows about records of the gateway. One statement reads those of a whole batch by index,
@@ -81,7 +80,9 @@ const refunds = `
 
 const disputes = `
   select dispute_ref as reference, id as own_id, merchant_id, checkout_id, withdrawn as amount,
-    case when withdrawn > 0 then 'taken' else 'nothing' end as state,
+    -- A dispute that is read again may have moved at the gateway since.
+    case when due_at is not null then 'in_flight'
+      when withdrawn > 0 then 'taken' else 'nothing' end as state,
     null::timestamptz as captures_at, null as attempt
   from disputes where gateway = $1 and dispute_ref = any ($2)`;
 
@@ -307,19 +308,24 @@ export async function moveDifference(
   );
 }
 
+/** A run may have noted millions of records. A statement deletes this many. */
+const notesBatchSize = 10_000;
+
 /** Ends a run and deletes its notes. Its differences are alerts by now. */
 export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
   await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
-  await client.query(
-    `delete from reconciliation_seen where run_id in
-       (select id from reconciliation_runs where ended_at is not null or began_at < $1)`,
-    [
-      Temporal.Instant.from(at)
-        .subtract({ hours: 24 * 7 })
-        .toString(),
-    ],
-  );
   await client.query('delete from reconciliation_differences where run_id = $1', [run_id]);
+  const weekAgo = timestamp(Temporal.Instant.from(at).subtract({ hours: 24 * 7 }));
+  for (let deleted = notesBatchSize; deleted === notesBatchSize; ) {
+    const { rowCount } = await client.query(
+      `delete from reconciliation_seen where (run_id, reference) in (
+         select s.run_id, s.reference from reconciliation_runs r
+         join reconciliation_seen s on s.run_id = r.id
+         where r.ended_at is not null or r.began_at < $1 limit $2)`,
+      [weekAgo, notesBatchSize],
+    );
+    deleted = rowCount ?? 0;
+  }
 }
 
 /** The open refunds of one request at the gateway. */
@@ -334,60 +340,6 @@ export async function listRequestDifferences(
      where run_id = $1 and outcome is null and record_kind = 'refund'
        and record -> 'request' ->> 'id' = $2`,
     [run_id, request_id],
-  );
-  return rows;
-}
-
-/** The gateway's clock and ours may differ a little. */
-const marginMinutes = 5;
-
-/**
- * Payments, holds, refunds and disputes of ours that the gateway must have but did not list: the
- * record was created in the range and before the run began. A hold is as old as its attempt, even
- * once it is captured. A dispute may be older than our row, but not older than its payment.
- */
-export async function listUnseen(
-  client: Client,
-  run: Pick<Run, 'id' | 'gateway' | 'from_at' | 'to_at' | 'began_at'>,
-): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
-  // On Citus the notes of a run stay on the coordinator, which can join them only after reading them
-  // into a separate result. Elsewhere their index finds each reference.
-  const notes = 'select reference from reconciliation_seen where run_id = $3';
-  const [prefix, seen] = (await isDistributed(client))
-    ? [`seen as materialized (${notes}),`, 'seen']
-    : ['', `(${notes})`];
-  const { rows } = await client.query(
-    `with ${prefix} paid as (
-       select k.payment_ref, k.merchant_id, k.checkout_id, min(coalesce(a.created_at, k.created_at)) as at
-       from collections k left join payment_attempts a on a.merchant_id = k.merchant_id
-         and a.checkout_id = k.checkout_id and a.payment_ref = k.payment_ref
-       where k.status = 'collected'
-       group by k.payment_ref, k.merchant_id, k.checkout_id
-     ), own as (
-       select payment_ref as reference, merchant_id, checkout_id, at from paid
-       union all
-       select i.payment_ref, i.merchant_id, i.checkout_id, a.created_at
-       from instalments i join payment_attempts a on a.merchant_id = i.merchant_id
-         and a.checkout_id = i.checkout_id and a.status = 'authorised'
-       where i.status = 'authorised'
-       union all
-       select refund_ref, merchant_id, checkout_id, keyed_at
-       from refund_parts where status = 'done' and refund_ref is not null
-       union all
-       select d.dispute_ref, d.merchant_id, d.checkout_id, p.at
-       from disputes d join paid p on p.merchant_id = d.merchant_id
-         and p.checkout_id = d.checkout_id and p.payment_ref = d.payment_ref
-     )
-     select o.reference, o.merchant_id, o.checkout_id
-     from own o join merchants m on m.id = o.merchant_id
-     join checkouts c on c.id = o.checkout_id and c.merchant_id = o.merchant_id and c.gateway = $5
-     where not exists (select from ${seen} s where s.reference = o.reference)
-       and ($1::timestamptz is null or o.at >= $1::timestamptz + interval '${marginMinutes} minutes')
-       and ($2::timestamptz is null or o.at < $2::timestamptz - interval '${marginMinutes} minutes')
-       and o.at < $4::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
-         - interval '${marginMinutes} minutes'
-     order by o.reference limit 1000`,
-    [run.from_at, run.to_at, run.id, run.began_at, run.gateway],
   );
   return rows;
 }
