@@ -18,8 +18,8 @@ type Shown<Deps, Read, Answer> = {
   of?: Named;
   /** Other names for members of the body. */
   rename?: Record<string, string>;
-  /** Reads more facts for the answer. */
-  complete?(viewer: Viewer<Connection & Deps>, answer: Read): Promise<Answer>;
+  /** Reads more facts for the answer, some perhaps only for --json. */
+  complete?(viewer: Viewer<Connection & Deps>, answer: Read, isJson: boolean): Promise<Answer>;
   json(answer: Answer): object;
   show(terminal: Terminal, answer: Answer): string;
 };
@@ -44,7 +44,9 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
       const answer = await shown.open(context, async (deps) => {
         const id = of ? await idOf(deps, of, text) : text;
         const answer = await runAction(deps, action, { params: { id }, body } as Partial<Input<S>>);
-        return complete ? await complete(viewerOf(deps), answer) : (answer as unknown as Answer);
+        return complete
+          ? await complete(viewerOf(deps), answer, context.json)
+          : (answer as unknown as Answer);
       });
       context.print(shown.json(answer), () => shown.show(context.terminal, answer));
     },

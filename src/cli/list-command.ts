@@ -26,8 +26,8 @@ type Shown<Query extends TObject, Row, Listed> = {
   fixed?: Static<Query>;
   /** Refuses a filter before the list is read. */
   check?(viewer: Viewer, query: Static<Query>): Promise<unknown>;
-  /** Reads more facts about the rows of a page. */
-  complete?(connection: Connection, rows: Row[]): Promise<Listed[]>;
+  /** Reads more facts about the rows of a page, some perhaps only for --json. */
+  complete?(connection: Connection, rows: Row[], isJson: boolean): Promise<Listed[]>;
   /** The members of a row in --json, or a function that makes them. */
   json: readonly (keyof NoInfer<Listed> & string)[] | ((row: NoInfer<Listed>) => object);
   empty?: string;
@@ -63,7 +63,9 @@ export function listCommand<Query extends TObject, Row, Listed = Row>(
         const viewer = viewerOf(connection);
         await shown.check?.(viewer, query);
         const { data, next } = await list.read(viewer, query, page);
-        const rows = complete ? await complete(connection, data) : (data as unknown as Listed[]);
+        const rows = complete
+          ? await complete(connection, data, context.json)
+          : (data as unknown as Listed[]);
         return { data: rows, next };
       }).catch((error) => refusePage(error, rename));
       const present = typeof json === 'function' ? json : (row: Listed) => pick(row, json);

@@ -7,12 +7,16 @@ import { findAccountInUse } from '#purchases/payouts/bank-account.sql.ts';
 import type { BankAccount } from '#purchases/payouts/bank-account.ts';
 import { bankFormats } from '#purchases/payouts/bank-file.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
-import { sumLines } from '#purchases/payouts/payout.sql.ts';
-import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
+import { listLines, sumLines } from '#purchases/payouts/payout.sql.ts';
+import {
+  hasBankFile,
+  type Payout,
+  type PayoutLine,
+  type Totals,
+} from '#purchases/payouts/payout.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
 import {
   approvePayout,
-  type Export,
   exportPayouts,
   type LeftOut,
   mustFindPayout,
@@ -33,31 +37,39 @@ import { showCommand } from './show-command.ts';
 import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
+const linesShownMax = 50;
 
 type Shown = { payout: Payout; lines: PayoutLine[]; totals: Totals; merchant: MerchantRow };
 /** One payout, with the merchant's account in use. */
 type ShownAlone = Shown & { account: BankAccount | null };
 
-async function read(connection: Connection, payout: Payout): Promise<Shown> {
+/** A payout may have a hundred thousand lines. All of them are read only for --json. */
+async function read(connection: Connection, payout: Payout, isJson: boolean): Promise<Shown> {
   const { db } = connection.database;
   return {
     payout,
-    lines: (await Array.fromAsync(readLines(connection, payout))).flat(),
+    lines: isJson
+      ? (await Array.fromAsync(readLines(connection, payout))).flat()
+      : await listLines(db, payout, { first: 1, last: linesShownMax }),
     totals: await sumLines(db, payout),
     merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
   };
 }
 
-async function readOne(connection: Connection, id: string): Promise<ShownAlone> {
+async function readOne(connection: Connection, id: string, isJson: boolean): Promise<ShownAlone> {
   const { db } = connection.database;
   const payout = await mustFindPayout(db, id);
   const account = await findAccountInUse(db, payout.merchant_id);
-  return { ...(await read(connection, payout)), account };
+  return { ...(await read(connection, payout, isJson)), account };
 }
 
-async function readAll(connection: Connection, payouts: Payout[]): Promise<Shown[]> {
+async function readAll(
+  connection: Connection,
+  payouts: Payout[],
+  isJson: boolean,
+): Promise<Shown[]> {
   const shown: Shown[] = [];
-  for (const payout of payouts) shown.push(await read(connection, payout));
+  for (const payout of payouts) shown.push(await read(connection, payout, isJson));
   return shown;
 }
 
@@ -121,8 +133,6 @@ const list = listCommand(payoutList, {
     ),
 });
 
-const linesShownMax = 50;
-
 const nameAccount = ({ number, last4 }: BankAccount) => `account ${number}, which ends in ${last4}`;
 
 function describe(terminal: Terminal, found: ShownAlone): string {
@@ -130,7 +140,6 @@ function describe(terminal: Terminal, found: ShownAlone): string {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   const approvers = [payout.first_approver, payout.approver].filter((name) => name !== null);
   const { compare_since, paid_at, returned_at, return_noted_by: noted_by } = payout;
-  const shown = lines.slice(0, linesShownMax);
   return [
     fields(terminal, [
       ['ID', payout.id],
@@ -144,7 +153,7 @@ function describe(terminal: Terminal, found: ShownAlone): string {
       ['Account in use', account ? nameAccount(account) : 'none confirmed'],
       ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
       ['Approved for', approvers.length > 0 ? `account ${payout.bank_account ?? 'none'}` : null],
-      ['Bank run', payout.export_id],
+      ['Bank run', hasBankFile(payout) ? payout.export_id : null],
       ['Paid', paid_at && `${showTime(paid_at)}, ${payout.bank_reference}`],
       ['Returned', returned_at && `${showTime(returned_at)}: ${payout.return_reason}`],
       [
@@ -155,7 +164,7 @@ function describe(terminal: Terminal, found: ShownAlone): string {
     table(
       terminal,
       ['Line', 'Kind', 'Order', 'Net'],
-      shown.map((line) => [
+      lines.map((line) => [
         String(line.line),
         lineName(line.kind),
         line.client_reference_id ?? '',
@@ -163,10 +172,10 @@ function describe(terminal: Terminal, found: ShownAlone): string {
       ]),
       'Order',
     ),
-    ...(lines.length > shown.length
+    ...(payout.lines > lines.length
       ? [
           fill(
-            `And ${lines.length - shown.length} more lines: \`tranche payouts statement ${payout.id}\`.`,
+            `And ${payout.lines - lines.length} more lines: \`tranche payouts statement ${payout.id}\`.`,
           ),
         ]
       : []),
@@ -179,7 +188,7 @@ const show = showCommand({
   help: `Shows a payout, who approved it, and the lines that sum to its amount.
 
   tranche payouts show ${example}`,
-  read: ({ deps }, id) => readOne(deps, id),
+  read: ({ deps }, id, isJson) => readOne(deps, id, isJson),
   json: present,
   show: describe,
 });
@@ -190,7 +199,8 @@ const whileStopped: typeof withGateway = (context, work) =>
 
 const changed = {
   open: whileStopped,
-  complete: ({ deps }: Viewer<Connection>, { id }: { id: string }) => readOne(deps, id),
+  complete: ({ deps }: Viewer<Connection>, { id }: { id: string }, isJson: boolean) =>
+    readOne(deps, id, isJson),
   json: present,
   show: describe,
 };
@@ -213,7 +223,7 @@ for the bank account in use. With --account it is approved only if that is the a
     const found = await whileStopped(context, async (deps) => {
       const id = await idOf(deps, 'payout', text);
       await approvePayout(deps, deps.operator, id, seen);
-      return await readOne(deps, id);
+      return await readOne(deps, id, context.json);
     });
     context.print(present(found), () => describe(context.terminal, found));
   },
@@ -280,19 +290,17 @@ the payouts.
   async run(context) {
     const earlier = context.values.export;
     const format = oneOf(context.values.format ?? 'csv', bankFormats, 'format');
-    const made = await withBankRun(context, (deps) =>
-      withRows(
-        deps,
-        earlier === undefined
-          ? exportPayouts(deps, deps.operator, format)
-          : readExport(deps, deps.operator, earlier, format),
-      ),
-    );
-    const { export_id, rows, is_full, file, ...left } = made;
+    const { made, rows } = await withBankRun(context, async (deps) => {
+      const made = await (earlier === undefined
+        ? exportPayouts(deps, deps.operator, format)
+        : readExport(deps, deps.operator, earlier, format));
+      return { made, rows: context.json ? await readAll(deps, made.payouts, true) : [] };
+    });
+    const { export_id, payouts, is_full, file, ...left } = made;
     if (context.json) {
-      const named = Object.entries(left).map(([reason, payouts]) => [
+      const named = Object.entries(left).map(([reason, some]) => [
         reason,
-        payouts.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference })),
+        some.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference })),
       ]);
       const data = rows.map(present);
       context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
@@ -301,18 +309,13 @@ the payouts.
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);
-    if (rows.length > 0) context.terminal.warn(`Payouts in export ${export_id}: ${rows.length}.`);
+    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     if (is_full) context.terminal.warn('The file is full. Export again for the next payouts.');
-    else if (rows.length + notExported.length === 0) {
+    else if (payouts.length + notExported.length === 0) {
       context.terminal.warn('No payout is approved.');
     }
   },
 });
-
-async function withRows(connection: Connection, made: Promise<Export>) {
-  const { payouts, ...rest } = await made;
-  return { ...rest, rows: await readAll(connection, payouts) };
-}
 
 /** A line for each payout that was not exported. */
 function explainLeftOut(left: LeftOut): string[] {
@@ -358,7 +361,7 @@ of at most 20,000. ID may be the payout's reference.
       const { db } = connection.database;
       const payout = await mustFindPayout(db, await idOf(connection, 'payout', id));
       if (format === 'json') {
-        const found = await read(connection, payout);
+        const found = await read(connection, payout, true);
         const answer = { ...present(found), totals: found.totals };
         context.print(answer, () => JSON.stringify(answer, null, 2));
         return;

@@ -9,7 +9,7 @@ export function showCommand<Found>(shown: {
   help: string;
   /** The kind of row, if the command also takes any reference that a list of this kind prints. */
   of?: Named;
-  read(viewer: Viewer<Connection>, id: string): Promise<Found>;
+  read(viewer: Viewer<Connection>, id: string, isJson: boolean): Promise<Found>;
   json(found: NoInfer<Found>): object;
   show(terminal: Terminal, found: NoInfer<Found>): string;
 }): Command {
@@ -21,7 +21,7 @@ export function showCommand<Found>(shown: {
     async run(context) {
       const [id = ''] = context.positionals;
       const found = await withMigrated(context, async (connection) =>
-        read(viewerOf(connection), of ? await idOf(connection, of, id) : id),
+        read(viewerOf(connection), of ? await idOf(connection, of, id) : id, context.json),
       );
       context.print(json(found), () => show(context.terminal, found));
     },

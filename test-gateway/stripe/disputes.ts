@@ -38,6 +38,9 @@ const evidenceShape = Object.fromEntries(
   [...evidenceTexts, ...evidenceFiles].map((name) => [name, 'string' as const]),
 );
 
+/** Stripe's limit for each text of the evidence. */
+const evidenceCharactersMax = 20_000;
+
 /** Stages evidence, or submits it. Evidence is submitted once, before the deadline. */
 export function updateDispute(context: Context, form: Form, id: string): Answer {
   const [named, emptied] = splitEmpty(form.evidence);
@@ -56,6 +59,15 @@ export function updateDispute(context: Context, form: Form, id: string): Answer 
   refuseUnlessOpen(object);
   // As with Stripe, evidence is submitted unless the caller says to stage it only.
   const evidence = (given.evidence ?? {}) as Record<string, string>;
+  for (const name of evidenceTexts) {
+    if ((evidence[name]?.length ?? 0) > evidenceCharactersMax) {
+      throw new StripeAnswer(400, {
+        type: 'invalid_request_error',
+        message: `evidence[${name}] has more than ${evidenceCharactersMax} characters.`,
+        param: `evidence[${name}]`,
+      });
+    }
+  }
   for (const name of evidenceFiles) {
     const file = evidence[name];
     if (file !== undefined && context.store.find('file', file) === null) {

@@ -68,8 +68,8 @@ after(async () => {
 });
 
 /** A plan whose first payment is collected. */
-async function collected(term = 3): Promise<Shopper> {
-  const shopper = await paying.shopper({ amount: 90_000 });
+async function collected(term = 3, changes: object = {}): Promise<Shopper> {
+  const shopper = await paying.shopper({ amount: 90_000, ...changes });
   await shopper.pay(term);
   await paying.pass({ days: 2 });
   return shopper;
@@ -631,6 +631,16 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   await tranche.refused(1, /its evidence was submitted/, 'disputes', 'evidence', id, '--submit');
   await tranche.refused(1, /its evidence was submitted/, 'disputes', 'accept', id);
   await resolve(id, '--won');
+});
+
+test('the evidence of an order with hundreds of items is short enough for the gateway', async () => {
+  const item = { name: `${'x'.repeat(40)} boots`, amount: 180, quantity: 1 };
+  const shopper = await collected(3, { line_items: Array(500).fill(item) });
+  const { id } = await dispute(shopper);
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  const { evidence } = await tranche.json('disputes', 'evidence', id);
+  assert.match(evidence.order, /^Order .*; 1 × x+ boots; and \d+ more$/);
+  await tranche.json('disputes', 'evidence', id, '--submit');
 });
 
 test('what an operator looked at is what is submitted, also if something changes meanwhile', async () => {

@@ -809,6 +809,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const paid = ['payouts', 'paid', approved, '--bank-reference', 'FT1'];
       assert.equal((await tranche.json(...paid)).status, 'paid');
       await tranche.refused(1, /need not be compared/, 'payouts', 'confirm', approved, ...reason);
+      const { export_id } = await tranche.json('payouts', 'show', approved);
+      await tranche.refused(1, /has no file here/, 'payouts', 'export', '--export', export_id);
       const confirmed = await tranche.json('payouts', 'confirm', made.id, ...reason);
       assert.equal(confirmed.status, 'draft');
       // A confirmation by one person does not export the payout. Two people have to approve it first.

@@ -17,8 +17,8 @@ import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 import type { DisputeFile } from './supplied.ts';
 
-/** Gateways accept 20,000 characters of free text. The merchant's statement has up to 4,000. */
-const historyCharactersMax = 15_000;
+/** Gateways accept 20,000 characters in a field. The merchant's statement has up to 4,000. */
+const charactersMax = 15_000;
 
 /** The evidence pack as the gateway accepts it: structured fields, and the history as text. */
 export function writeEvidence(dispute: Dispute, facts: Facts, merchant: MerchantRow): Evidence {
@@ -30,10 +30,10 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
     ...(name !== '' && { customer_name: oneLine(name) }),
     customer_email: customer.email,
     ...(customer.billing_address && { billing_address: oneLine(customer.billing_address) }),
-    order: [
+    order: joinUpTo(charactersMax, [
       `Order ${oneLine(facts.client_reference_id)} at ${oneLine(merchant.name)}`,
       ...items,
-    ].join('; '),
+    ]),
     paid_on: dayOf(facts.completed_at, merchant),
     ...(carrier && { carrier }),
     ...(tracking_number && { tracking_number }),
@@ -41,8 +41,19 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
     ...(delivered_on && { delivered_on: writeDate(delivered_on, 'en') }),
     ...(statement && { statement }),
     refund_policy: 'The merchant refunds all or part of an order within 100 days of the purchase.',
-    history: writeHistory(dispute, facts, merchant).join('\n').slice(0, historyCharactersMax),
+    history: writeHistory(dispute, facts, merchant).join('\n').slice(0, charactersMax),
   };
+}
+
+/** A list in one line. It says how many of its last members are left out if it would be too long. */
+function joinUpTo(max: number, all: string[]): string {
+  let length = 0;
+  const fitting = all.findIndex((one) => {
+    length += one.length + 2;
+    return length > max;
+  });
+  if (fitting === -1) return all.join('; ');
+  return [...all.slice(0, fitting), `and ${all.length - fitting} more`].join('; ');
 }
 
 /** Tells what happened, line by line, in the order in which a reader would ask. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { listMerchantRows } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
@@ -39,11 +40,7 @@ const columns = [
 type Row = {
   payout: Payout;
   merchant: MerchantRow;
-  /**
-   * Null if the lost database exported it before a restore, so that no approved account is known
-   * here.
-   */
-  account: (BankAccount & { account_number: string }) | null;
+  account: BankAccount & { account_number: string };
 };
 
 /** The file for the bank: each payout, with the account that it goes to. */
@@ -61,7 +58,8 @@ export async function writeBankFile(
     const { merchant_id, bank_account } = payout;
     const merchant = merchants.get(merchant_id) as MerchantRow;
     const found = accounts.get(keyOf({ merchant_id, number: bank_account }));
-    const account = found ? { ...found, account_number: mustOpen(deps.sealing, found) } : null;
+    assert(found, 'a payout is exported only to an account');
+    const account = { ...found, account_number: mustOpen(deps.sealing, found) };
     rows.push({ payout, merchant, account });
   }
   return format === 'csv' ? writeBankCsv(rows) : await writeMessage(deps, db, rows);
@@ -101,10 +99,10 @@ function writeBankCsv(rows: Row[]): string {
     { cents: payout.amount },
     payout.currency,
     payout.id,
-    account?.holder ?? '',
-    account?.bank ?? '',
-    account?.branch_code ?? '',
-    account?.account_number ?? '',
+    account.holder,
+    account.bank,
+    account.branch_code,
+    account.account_number,
   ]);
   return writeCsv([columns, ...lines]);
 }
@@ -116,11 +114,10 @@ async function writeMessage(
   rows: Row[],
 ): Promise<string> {
   const from = mustPayFrom({ payingAccount });
-  const payable = rows.filter(({ account }) => account !== null);
-  const [first] = payable;
+  const [first] = rows;
   if (!first) return '';
   const exportedAt = ({ payout }: Row) => Temporal.Instant.from(payout.exported_at as string);
-  const groups = Map.groupBy(payable, ({ merchant }) => merchant.territory.code);
+  const groups = Map.groupBy(rows, ({ merchant }) => merchant.territory.code);
   const batches = [];
   for (const [territory, members] of groups) {
     const [member] = members as [Row];
@@ -128,9 +125,7 @@ async function writeMessage(
     batches.push({
       territory,
       executes_on: await findExecutionDay(db, territory, at),
-      transfers: members.flatMap(({ payout, account }) =>
-        account ? [{ ...account, ...payout }] : [],
-      ),
+      transfers: members.map(({ payout, account }) => ({ ...account, ...payout })),
     });
   }
   return writePain001({

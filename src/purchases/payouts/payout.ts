@@ -54,6 +54,13 @@ export type Payout = {
   compare_since: Timestamp | null;
 };
 
+/**
+ * Whether a payout was in a file for the bank here. One that the bank had paid before a restore has its
+ * own id as that of its export.
+ */
+export const hasBankFile = ({ id, export_id }: Pick<Payout, 'id' | 'export_id'>): boolean =>
+  export_id !== null && export_id !== id;
+
 /** Whether a payout's approvals are for this account. Null means no account. */
 export const isForAccount = (
   { bank_account }: Pick<Payout, 'bank_account'>,

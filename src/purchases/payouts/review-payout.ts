@@ -42,6 +42,7 @@ import {
 import {
   accountPayableFrom,
   type Calendar,
+  hasBankFile,
   isForAccount,
   type NewAccountWait,
   type Payout,
@@ -118,7 +119,8 @@ export async function payPayout(
     }
     const noReturn = { return_noted_by: null, return_reason: null };
     const to = { status: 'paid', paid_at: at, bank_reference, compare_since: null } as const;
-    const lost = isLost ? { export_id: deps.random.uuid(), exported_at: at } : {};
+    // The lost database wrote the file of its bank run. No other one may be written.
+    const lost = isLost ? { export_id: payout.id, exported_at: at } : {};
     return await movePayout(db, payout, ['exported', 'approved'], { ...to, ...noReturn, ...lost });
   });
 }
@@ -349,6 +351,11 @@ export async function readExport(
   const read = await operate(deps, operator, 'payouts file', async (db) => {
     const payouts = isUuid(export_id) ? await listExports(db, [export_id.toLowerCase()]) : [];
     if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
+    if (!payouts.every(hasBankFile)) {
+      throw new OperatorError(
+        'This payout has no file here: the bank had paid it before the database was restored.',
+      );
+    }
     const file = await writeBankFile(deps, db, payouts, format);
     const details = {
       ...{ export_id, format, payouts: payouts.length },

@@ -194,6 +194,8 @@ function PayoutCard(props: {
 }) {
   const { of: payout, show, maySave } = props;
   const approved = payout.approved_account;
+  // A payout that the bank had paid before a restore has no file: its own id stands for the export.
+  const bankRun = payout.export_id === payout.id ? null : payout.export_id;
   const approvals = (
     <>
       {payout.approvals} of 2
@@ -223,7 +225,7 @@ function PayoutCard(props: {
             'Exported',
             payout.exported_at && <Time at={payout.exported_at} zone={payout.time_zone} exact />,
           ],
-          ['Bank run', payout.export_id && maySave && <BankFileButtons of={payout.export_id} />],
+          ['Bank run', bankRun && maySave && <BankFileButtons of={bankRun} />],
           ['Paid', payout.paid_at && <Time at={payout.paid_at} zone={payout.time_zone} exact />],
           ['Bank reference', payout.bank_reference],
           [
