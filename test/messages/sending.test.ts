@@ -307,6 +307,45 @@ function openTransport(settings: Partial<MailSettings> & { url: string }): MailT
   return transport;
 }
 
+test('a refusal is final if it is about the recipient or the text, and retried if it may be about us', async () => {
+  let [answer, where] = ['', ''];
+  const reply = (at: string, done: (error?: Error) => void) => {
+    const responseCode = Number(answer.slice(0, 3));
+    done(at === where ? Object.assign(new Error(answer.slice(4)), { responseCode }) : undefined);
+  };
+  const server = await startServer({
+    onRcptTo: (_address, _session, done) => reply('recipient', done),
+    onData(stream, _session, done) {
+      stream.resume();
+      stream.on('end', () => reply('text', done));
+    },
+  });
+  const transport = openTransport({ url: server.url });
+  for (const [given, at, outcome] of [
+    ['550 5.1.1 unknown', 'recipient', 'refused'],
+    ['556 5.1.10 the domain takes no mail', 'recipient', 'refused'],
+    ['550 5.2.1 disabled', 'recipient', 'refused'],
+    ['552 5.2.3 too long', 'text', 'refused'],
+    ['554 5.6.0 cannot be read', 'text', 'refused'],
+    ['550 unknown', 'recipient', 'refused'],
+    ['551 not here', 'recipient', 'refused'],
+    ['553 not a mailbox', 'recipient', 'refused'],
+    ['550 5.1.0 sender rejected', 'recipient', 'failed'],
+    ['552 5.2.2 full', 'recipient', 'failed'],
+    ['550 5.4.5 daily sending quota exceeded', 'recipient', 'failed'],
+    ['554 5.7.1 relay access denied', 'recipient', 'failed'],
+    ['554 5.7.1 rejected', 'text', 'failed'],
+    ['552 full', 'recipient', 'failed'],
+    ['554 no access', 'recipient', 'failed'],
+    ['550 blocked', 'text', 'failed'],
+  ] as const) {
+    [answer, where] = [given, at];
+    const sent = await transport.send(letter);
+    assert.equal(sent.outcome, outcome, `${answer}, at the ${at}: ${sent.response}`);
+    assert.ok(sent.response.endsWith(answer), sent.response);
+  }
+});
+
 test('a transport that requires TLS tells a server without STARTTLS neither login nor mail', async () => {
   let logins = 0;
   const server = await startServer({

@@ -112,15 +112,30 @@ const contentOf = (
   headers: { 'Auto-Submitted': 'auto-generated' },
 });
 
-type SmtpError = Error & { code?: string; command?: string; responseCode?: number };
+type SmtpError = Error & { command?: string; response?: string };
+
+/**
+ * The detailed codes (RFC 3463) of a refusal for good: they are about the recipient's address or
+ * mailbox, or about the text. A full mailbox (5.2.2) may be emptied. 5.7.1 may be about us.
+ */
+const aboutMessage = /^5\d\d[ -]5\.(1\.([1236]|10)|2\.(?!2\b)\d+|6\.\d+)\b/;
+const hasDetail = /^5\d\d[ -]5\.\d+\.\d+\b/;
+/** Without a detailed code, only these replies are about the recipient. */
+const aboutRecipient = /^55[013]\b/;
 
 function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
   const response = withoutRecipient(error.message, mail);
-  // Only what the server says about this recipient or this text concerns the message. Everything
-  // else, above all a refused login, concerns us, and an operator can fix it.
-  const isAboutMessage = error.command === 'RCPT TO' || error.command === 'DATA';
-  const isForGood = (error.responseCode ?? 0) >= 500;
-  return { outcome: isAboutMessage && isForGood ? 'refused' : 'failed', response };
+  return { outcome: isForGood(error) ? 'refused' : 'failed', response };
+}
+
+/**
+ * Servers report what they have against us, such as a used-up quota or a relay that is closed to
+ * us, at the recipient or the data as well. An operator can fix that, so it is not for good.
+ */
+function isForGood({ command, response = '' }: SmtpError): boolean {
+  if (command !== 'RCPT TO' && command !== 'DATA') return false;
+  if (hasDetail.test(response)) return aboutMessage.test(response);
+  return command === 'RCPT TO' && aboutRecipient.test(response);
 }
 
 /**
