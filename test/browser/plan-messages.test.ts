@@ -67,6 +67,7 @@ function letterOf(
       language,
       instalments,
       card: { brand: 'amex', last4: '0005' },
+      isForbidden: false,
       url: 'https://pay.example/pay/token',
       answer: {
         text: 'Your parcel left our shop on Tuesday. <b>The courier</b> brings it on Friday.\n\nAnje',

@@ -242,6 +242,46 @@ test('the shopper hears nothing of a card that was replaced, or that has nothing
   await assertSound(paying);
 });
 
+test('the mails after a lost card ask for another one, and never say that the bank declined what it was not asked', async () => {
+  paying.clock.set('2033-03-01T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: cards.laterLost, expires: '2036-01' });
+  await paying.pass({ days: 70 });
+  assert.deepEqual((await subjects(shopper)).slice(1), [
+    '2033-03-29T06:00 R 500,00 will be charged on 1 April 2033',
+    '2033-04-01T06:00 Your payment of R 500,00 to Bean There did not go through',
+    '2033-04-28T06:00 Your payment of R 500,00 on 1 May 2033 needs another card',
+    '2033-05-01T06:00 Your payment of R 500,00 to Bean There did not go through',
+  ]);
+  const [, , declined, soon, unasked] = (await mailboxOf(shopper)).map(({ text }) => text);
+  assert.match(declined ?? '', /Your bank declined payment 2/);
+  assert.match(soon ?? '', /We cannot charge your Visa card ending 7104 again\./);
+  assert.doesNotMatch(soon ?? '', /we charge|need to do anything/);
+  assert.match(unasked ?? '', /We did not charge payment 3 .* because of earlier declines\./);
+  assert.doesNotMatch(unasked ?? '', /Your bank declined/);
+  for (const text of [declined, unasked]) {
+    assert.match(text ?? '', /We cannot charge this card again\. Please pay now, with another card\./);
+    assert.doesNotMatch(text ?? '', /this card or another|go on as planned/);
+  }
+  await assertSound(paying);
+});
+
+test('once another card is stored, the reminder announces the charge of it again', async () => {
+  paying.clock.set('2034-03-01T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: cards.laterLost, expires: '2036-01' });
+  await paying.pass({ days: 40 });
+  const acting = await actingOn(paying, shopper);
+  const { attempt } = await acting.pay('late', { card: '5555555555554444', keep: true });
+  assert.equal(attempt?.status, 'done');
+  await paying.pass('2034-04-28T07:00:00Z');
+  const { subject, text } = (await mailboxOf(shopper)).at(-1) ?? { subject: '', text: '' };
+  assert.match(subject, /will be charged on/);
+  assert.match(text, /Mastercard card ending 4444/);
+  await paying.pass({ months: 1 });
+  await assertSound(paying);
+});
+
 test('no message has more of a card than its last four digits, or an image, or an address elsewhere', async () => {
   const { rows } = await paying.service.deps.database.pool.query('select text, html from mailbox');
   assert(rows.length > 10);

@@ -29,6 +29,7 @@ import {
   collectionId,
   findForbidding,
   type Instalment,
+  notAsked,
   waitsUntil,
 } from './instalment.ts';
 import { type Answered, recordAnswers, recordCollections } from './record-collections.ts';
@@ -181,7 +182,7 @@ function answerUnasked(
     decline: {
       reason: isForGood ? (decline.decline_reason ?? 'generic') : 'velocity_exceeded',
       may_retry: !isForGood,
-      code: 'not_asked',
+      code: notAsked,
       ...(isForGood && { card_key: decline.card_key }),
     },
   };

@@ -161,6 +161,9 @@ export type CardDecline = Pick<
 
 type Card = Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>;
 
+/** The code of a decline that is recorded without asking the bank. */
+export const notAsked = 'not_asked';
+
 /** The key of the card that a request charges, or that was declined. */
 export const declinedKey = (
   { card_key }: Pick<Collection, 'card_key'>,

@@ -22,6 +22,7 @@ import {
   forbidsCard,
   type Instalment,
   nextCollectionTime,
+  notAsked,
   retriesAt,
 } from './instalment.ts';
 
@@ -189,7 +190,9 @@ async function messagesOf(
       const next = settled[index]?.due_at;
       const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
-      messages.push({ ...key, kind: 'declined', about: attempt, facts: { ...facts, retry_on } });
+      const uncharged = answer.decline.code === notAsked && { uncharged: notAsked };
+      const why = { ...facts, retry_on, ...uncharged };
+      messages.push({ ...key, kind: 'declined', about: attempt, facts: why });
     }
   }
   // A shopper who paid off the rest at once finishes the plan with the capture of the first payment.

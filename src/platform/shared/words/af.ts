@@ -394,14 +394,22 @@ export const af: Words = {
     soon_subject: '{amount} word op {date} verhaal',
     soon: 'Op {date} verhaal ons {amount} van {card}. Dit is betaling {number} van {count} vir bestelling {order} by {merchant}.',
     soon_next: 'U hoef niks te doen nie. Om ’n ander kaart te gebruik, maak u betalings oop.',
+    soon_other_subject: 'U betaling van {amount} op {date} het ’n ander kaart nodig',
+    soon_other:
+      'Betaling {number} van {count} vir bestelling {order} by {merchant} is op {date} betaalbaar: {amount}. Ons kan nie weer van {card} verhaal nie.',
+    soon_other_next: 'Maak u betalings oop en voeg ’n ander kaart by, sodat niks laat is nie.',
 
     declined_subject: 'U betaling van {amount} aan {merchant} het nie deurgegaan nie',
     declined:
       'U bank het betaling {number} van {count} vir bestelling {order} geweier: {amount} van {card}. Niks is verhaal nie.',
+    declined_unasked:
+      'Ons het betaling {number} van {count} vir bestelling {order}, {amount} van {card}, nie verhaal nie, weens vroeëre weierings.',
     declined_retry:
       'Ons probeer weer op {retry_on}. As dit ook nie werk nie, probeer ons nog twee keer binne ’n week. U kan ook nou betaal, met hierdie kaart of ’n ander een.',
     declined_stopped:
       'Ons probeer nie self weer nie. Betaal dit asseblief nou, met hierdie kaart of ’n ander een.',
+    declined_other:
+      'Ons kan nie weer van hierdie kaart verhaal nie. Betaal asseblief nou, met ’n ander kaart.',
     declined_next: 'Die latere betalings gaan voort soos beplan.',
     declined_free: '’n Laat betaling kos u niks ekstra nie.',
     declined_link: 'Betaal nou',

@@ -387,13 +387,20 @@ export const en = {
     soon_subject: '{amount} will be charged on {date}',
     soon: 'On {date} we charge {amount} to {card}. It is payment {number} of {count} for order {order} from {merchant}.',
     soon_next: 'You do not need to do anything. To use another card, open your payments.',
+    soon_other_subject: 'Your payment of {amount} on {date} needs another card',
+    soon_other:
+      'Payment {number} of {count} for order {order} from {merchant} is due on {date}: {amount}. We cannot charge {card} again.',
+    soon_other_next: 'Open your payments and add another card, so that nothing is late.',
 
     declined_subject: 'Your payment of {amount} to {merchant} did not go through',
     declined:
       'Your bank declined payment {number} of {count} for order {order}: {amount} from {card}. Nothing was charged.',
+    declined_unasked:
+      'We did not charge payment {number} of {count} for order {order}, {amount} from {card}, because of earlier declines.',
     declined_retry:
       'We will try again on {retry_on}. If that does not work either, we try twice more within a week. You can also pay now, with this card or another one.',
     declined_stopped: 'We will not try again. Please pay it now, with this card or another one.',
+    declined_other: 'We cannot charge this card again. Please pay now, with another card.',
     declined_next: 'The later payments go on as planned.',
     declined_free: 'A late payment costs you nothing extra.',
     declined_link: 'Pay now',

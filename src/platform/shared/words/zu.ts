@@ -407,13 +407,21 @@ export const zu: Words = {
     soon_subject: 'U\u2011{amount} uzokhokhiswa ngo\u2011{date}',
     soon: 'Ngo\u2011{date} sizothatha u\u2011{amount} ku\u2011{card}. Inkokhelo {number} kwezingu\u2011{count} ye-oda {order} yakwa\u2011{merchant}.',
     soon_next: 'Akudingeki wenze lutho. Ukuze usebenzise elinye ikhadi, vula izinkokhelo zakho.',
+    soon_other_subject: 'Inkokhelo yakho ka\u2011{amount} yango\u2011{date} idinga elinye ikhadi',
+    soon_other:
+      'Inkokhelo {number} kwezingu\u2011{count} ye-oda {order} yakwa\u2011{merchant} kufanele ikhokhwe ngo\u2011{date}: u\u2011{amount}. Asisakwazi ukuthatha imali ku\u2011{card}.',
+    soon_other_next: 'Vula izinkokhelo zakho ufake elinye ikhadi, ukuze kungabi bikho okuphuzayo.',
 
     declined_subject: 'Inkokhelo yakho ka\u2011{amount} ku\u2011{merchant} ayiphumelelanga',
     declined:
       'Ibhange lakho linqabe inkokhelo {number} kwezingu\u2011{count} ye-oda {order}: u\u2011{amount} ku\u2011{card}. Akukho mali ethathiwe.',
+    declined_unasked:
+      'Asiyithathanga inkokhelo {number} kwezingu\u2011{count} ye-oda {order}, u\u2011{amount} ku\u2011{card}, ngenxa yokunqatshwa kwangaphambili.',
     declined_retry:
       'Sizozama futhi ngo\u2011{retry_on}. Uma nalokho kungasebenzi, sizozama kabili futhi kungakapheli isonto. Ungakhokha nokukhokha manje, ngaleli khadi noma ngelinye.',
     declined_stopped: 'Asizami futhi ngokwethu. Sicela ukhokhe manje, ngaleli khadi noma ngelinye.',
+    declined_other:
+      'Asisakwazi ukuthatha imali kuleli khadi. Sicela ukhokhe manje, ngelinye ikhadi.',
     declined_next: 'Izinkokhelo ezilandelayo ziyaqhubeka njengoba kuhleliwe.',
     declined_free: 'Inkokhelo ephuzile ayikubizi lutho olwengeziwe.',
     declined_link: 'Khokha manje',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { languages } from '#platform/shared/language.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import { shopperMessageKinds } from '#purchases/messages/message.ts';
+import { type MessageFacts, shopperMessageKinds } from '#purchases/messages/message.ts';
 import { composeMessage, type MessageSubject } from './compose-message.ts';
 import { renderHtml, renderSubject, renderText } from './render-letter.ts';
 
@@ -52,6 +52,7 @@ const subject: MessageSubject = {
   language: 'en',
   instalments: [payment(0), payment(1), payment(2)],
   card: { brand: 'visa', last4: '4242' },
+  isForbidden: false,
   url: 'https://pay.example/pay/token',
   answer: { text: 'It is on its way.\n\nAnje', question: 'Where is it?' },
   today: '2026-12-15',
@@ -64,10 +65,24 @@ const facts = {
   card_expires: '2027-01',
 };
 
-for (const kind of shopperMessageKinds) {
-  test(`a ${kind} message says in every language whom it is about, and nothing is left blank`, () => {
+/** Each kind, and the letters of a kind that have sentences of their own. */
+const letters: [
+  name: string,
+  kind: (typeof shopperMessageKinds)[number],
+  more?: MessageFacts,
+  changes?: Partial<MessageSubject>,
+][] = [
+  ...shopperMessageKinds.map((kind): [string, typeof kind] => [kind, kind]),
+  ['charge_soon (card forbidden)', 'charge_soon', {}, { isForbidden: true }],
+  ['declined (card forbidden)', 'declined', {}, { isForbidden: true }],
+  ['declined (bank not asked)', 'declined', { uncharged: 'not_asked' }],
+];
+
+for (const [name, kind, more, changes] of letters) {
+  test(`a ${name} message says in every language whom it is about, and nothing is left blank`, () => {
     const subjects = languages.map((language) => {
-      const letter = composeMessage({ kind, facts }, { ...subject, language });
+      const about = { kind, facts: { ...facts, ...more } };
+      const letter = composeMessage(about, { ...subject, ...changes, language });
       const text = renderText(letter);
       const html = renderHtml(letter, language);
       assert.doesNotMatch(text + html, /undefined|null|NaN|Invalid/);

@@ -28,6 +28,8 @@ export type MessageSubject = {
   language: Language;
   instalments: Instalment[];
   card: { brand: string | null; last4: string | null } | null;
+  /** Whether the bank forbids every further charge of the card (decision 0027). */
+  isForbidden: boolean;
   /** Where the shopper sees the plan; for a one-time link, that link. */
   url: string;
   /** A person's answer to the shopper, and the question before it. */
@@ -73,10 +75,9 @@ export function composeMessage(
     retryOn: retry_on && willRetry(about, retry_on, subject) ? date(retry_on) : null,
     isOverdue: about?.status === 'overdue',
     isCharge: message.facts.amount !== undefined,
-    card:
-      subject.card?.last4 && !message.facts.other_card
-        ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
-        : null,
+    isForbidden: subject.isForbidden,
+    uncharged: message.facts.uncharged ?? null,
+    card: cardOf(subject, message),
     cardExpires: expires ? writeMonth(expires, subject.language) : '',
     answer: subject.answer,
   };
@@ -106,6 +107,9 @@ export function composeMessage(
     footer: footerOf(texts.footer, merchant, subject.language),
   };
 }
+
+const cardOf = ({ card }: MessageSubject, { facts }: Pick<Message, 'facts'>) =>
+  card?.last4 && !facts.other_card ? { brand: brandName(card.brand), last4: card.last4 } : null;
 
 /** Why the shopper gets the letter, and one line with what is known about the seller. */
 function footerOf(

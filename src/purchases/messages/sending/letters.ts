@@ -2,7 +2,7 @@ import type { Language } from '#platform/shared/language.ts';
 import { fillIn } from '#platform/shared/words/fill-in.ts';
 import type { LetterText, ValuesIn } from '#platform/shared/words/words.ts';
 import { words } from '#platform/shared/words/words.ts';
-import type { ShopperMessageKind } from '#purchases/messages/message.ts';
+import type { MessageFacts, ShopperMessageKind } from '#purchases/messages/message.ts';
 
 // Defines which sentences each kind of message has. The catalogues have the sentences in every
 // language.
@@ -32,6 +32,9 @@ export type LetterFacts = {
   isOverdue: boolean;
   /** Whether the letter is about a charge. */
   isCharge: boolean;
+  /** Whether the bank forbids every further charge of the card. */
+  isForbidden: boolean;
+  uncharged: MessageFacts['uncharged'] | null;
   /** Null when no card is known. */
   card: { brand: string; last4: string } | null;
   cardExpires: string;
@@ -64,6 +67,8 @@ const valuesOf = ({
   isCancelled,
   isOverdue,
   isCharge,
+  isForbidden,
+  uncharged,
   answer,
   ...facts
 }: LetterFacts) => ({
@@ -98,11 +103,18 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     ],
     link: translate('see'),
   }),
-  charge_soon: (translate) => ({
-    subject: translate('soon_subject'),
-    paragraphs: [translate('soon'), translate('soon_next')],
-    link: translate('see'),
-  }),
+  charge_soon: (translate, { isForbidden }) =>
+    isForbidden
+      ? {
+          subject: translate('soon_other_subject'),
+          paragraphs: [translate('soon_other'), translate('soon_other_next')],
+          link: translate('expires_link'),
+        }
+      : {
+          subject: translate('soon_subject'),
+          paragraphs: [translate('soon'), translate('soon_next')],
+          link: translate('see'),
+        },
   charged: (translate, facts) => ({
     subject: translate('paid_subject'),
     paragraphs: [
@@ -111,16 +123,18 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     ],
     link: translate('see'),
   }),
-  declined: (translate, { retryOn, isOverdue, next }) => ({
+  declined: (translate, { uncharged, isForbidden, retryOn, isOverdue, next }) => ({
     subject: translate('declined_subject'),
     paragraphs: [
-      translate('declined'),
-      ...(retryOn
-        ? [translate('declined_retry')]
-        : isOverdue
-          ? [translate('declined_stopped')]
-          : []),
-      next && isOverdue
+      translate(uncharged ? 'declined_unasked' : 'declined'),
+      ...(isForbidden
+        ? [translate('declined_other')]
+        : retryOn
+          ? [translate('declined_retry')]
+          : isOverdue
+            ? [translate('declined_stopped')]
+            : []),
+      next && isOverdue && !isForbidden
         ? `${translate('declined_free')} ${translate('declined_next')}`
         : translate('declined_free'),
     ],

@@ -6,7 +6,8 @@ import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { listAnswers } from '#purchases/conversations/conversation.sql.ts';
-import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { listCardDeclines } from '#purchases/instalments/collection.sql.ts';
+import type { CardDecline, Instalment } from '#purchases/instalments/instalment.ts';
 import type { Message } from '#purchases/messages/message.ts';
 import { listLinks } from '#purchases/payment-links/payment-link.sql.ts';
 import type { ReadLink } from '#purchases/payment-links/payment-link.ts';
@@ -31,13 +32,21 @@ export type MessageSources = {
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
+  /** The declines of plans whose messages say with which card to pay. */
+  declines: CardDecline[];
   /** The answers to shoppers that the messages are about, by their ids. */
   answers: Awaited<ReturnType<typeof listAnswers>>;
   /** The payment links that the messages are about. */
   links: Map<string, ReadLink>;
 };
 
-export type CardFace = { brand: string | null; last4: string | null; expires: string | null };
+type CardFace = {
+  card_ref: string;
+  card_key: string | null;
+  brand: string | null;
+  last4: string | null;
+  expires: string | null;
+};
 
 type Key = { merchant_id: string; checkout_ids: string[] };
 
@@ -61,20 +70,25 @@ const selectSources = compileOnce((db, key: Key) =>
       .orderBy('number'),
     cards: db
       .selectFrom('stored_cards')
-      .select(['checkout_id', 'card_ref', 'brand', 'last4', 'expires'])
+      .select(['checkout_id', 'card_ref', 'card_key', 'brand', 'last4', 'expires'])
       .where('merchant_id', '=', key.merchant_id)
       .where(isOf(key, 'checkout_id')),
   }),
 );
 
+const saysHowToPay = ({ kind }: Pick<Message, 'kind'>) =>
+  kind === 'charge_soon' || kind === 'declined';
+
 /**
  * This takes one statement for a whole batch, one more if a message names a replaced card, one more
- * if a message is an answer, and two if one is about a payment link.
+ * if a message says with which card to pay, one more if a message is an answer, and two if one is
+ * about a payment link.
  */
 export async function listMessageSources(
   db: Handle,
   merchant_id: string,
-  messages: Pick<Message, 'checkout_id' | 'payment_link_id' | 'facts'>[],
+  messages: Pick<Message, 'kind' | 'checkout_id' | 'payment_link_id' | 'facts'>[],
+  now: Temporal.Instant,
 ): Promise<MessageSources> {
   const unique = (ids: (string | null | undefined)[]) => [
     ...new Set(ids.filter((id) => typeof id === 'string')),
@@ -83,6 +97,7 @@ export async function listMessageSources(
   const card_refs = unique(messages.map(({ facts }) => facts.card_ref));
   const entry_ids = unique(messages.map(({ facts }) => facts.entry));
   const link_ids = unique(messages.map(({ payment_link_id }) => payment_link_id));
+  const paying = unique(messages.filter(saysHowToPay).map(({ checkout_id }) => checkout_id));
   const [rows] = await selectSources(db, { merchant_id, checkout_ids });
   assert(rows);
   const { cards } = rows;
@@ -92,7 +107,7 @@ export async function listMessageSources(
       ? []
       : await db
           .selectFrom('replaced_cards')
-          .select(['card_ref', 'brand', 'last4', 'expires'])
+          .select(['card_ref', 'card_key', 'brand', 'last4', 'expires'])
           .where('merchant_id', '=', merchant_id)
           .where('checkout_id', 'in', checkout_ids)
           .where('card_ref', 'in', missing)
@@ -101,6 +116,7 @@ export async function listMessageSources(
     checkouts: new Map(asRows(rows.checkouts).map((one) => [one.id, one])),
     instalments: Map.groupBy(asRows(rows.instalments), (one) => one.checkout_id),
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
+    declines: paying.length === 0 ? [] : await listCardDeclines(db, merchant_id, paying, now),
     answers: await listAnswers(db, merchant_id, entry_ids),
     links: await listLinks(db, merchant_id, link_ids),
     namedCards: new Map([...cards, ...replaced].map((one) => [one.card_ref, one])),

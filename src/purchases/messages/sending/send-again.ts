@@ -36,7 +36,7 @@ export async function showMessage(
   message: Message,
 ): Promise<ShownMessage> {
   return await reading(deps, async (db) => {
-    const sources = await sourcesOf(db, message);
+    const sources = await sourcesOf(db, merchant, message);
     const today = merchant.localDate(merchant.now()).toString();
     const refusal = explainRefusal(deps, merchant, message, sources, await copiesOf(db, message));
     const found = letterOf(merchant, message, sources, today);
@@ -80,7 +80,7 @@ export async function sendAgain(
     await lockCheckout(db, merchant.id, checkout_id);
     const message = isUuid(id) ? await findMessage(db, merchant.id, checkout_id, id) : null;
     if (!message) throw new OperatorError(`This order has no message ${id}.`);
-    const sources = await sourcesOf(db, message);
+    const sources = await sourcesOf(db, merchant, message);
     const copies = await copiesOf(db, message);
     const refusal = explainRefusal(deps, merchant, message, sources, copies);
     if (refusal !== null) throw new OperatorError(refusal);
@@ -129,5 +129,5 @@ function explainRefusal(
   return null;
 }
 
-const sourcesOf = (db: Handle, message: Message) =>
-  listMessageSources(db, message.merchant_id, [message]);
+const sourcesOf = (db: Handle, merchant: Merchant, message: Message) =>
+  listMessageSources(db, merchant.id, [message], merchant.now());

@@ -11,6 +11,7 @@ import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { firstUncovered } from '#purchases/instalments/card-expiry.ts';
+import { findForbiddingForGood } from '#purchases/instalments/instalment.ts';
 import {
   dueMessages,
   insertMessageAttempts,
@@ -95,7 +96,7 @@ export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant
 async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
   const lastBegin = deps.clock.monotonic() + beginSeconds * 1000;
   const now = merchant.now();
-  const sources = await listMessageSources(deps.database.db, merchant.id, claimed);
+  const sources = await listMessageSources(deps.database.db, merchant.id, claimed, now);
   const results: Result[] = [];
   const queue = [...claimed];
   await renewLinks(deps, merchant, claimed, sources, now);
@@ -266,16 +267,19 @@ export function subjectOf(
   today: string,
   url: string,
 ): MessageSubject | null {
-  const { instalments, cards, namedCards, answers } = sources;
+  const { instalments, cards, namedCards, declines, answers } = sources;
   const checkout = checkoutOf(message, sources);
   if (!checkout) return null;
   const { card_ref } = message.facts;
+  const card = (card_ref ? namedCards.get(card_ref) : cards.get(checkout.id)) ?? null;
+  const asked = card && { checkout_id: checkout.id, ...card };
   return {
     merchant,
     checkout,
     language: checkout.language ?? 'en',
     instalments: instalments.get(checkout.id) ?? [],
-    card: (card_ref ? namedCards.get(card_ref) : cards.get(checkout.id)) ?? null,
+    card,
+    isForbidden: asked !== null && findForbiddingForGood(declines, asked) !== null,
     answer: answers.get(message.facts.entry ?? '') ?? null,
     today,
     url,
