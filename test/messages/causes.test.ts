@@ -59,6 +59,26 @@ test('a once-off payment makes one message: its receipt', async () => {
   assert.equal((await mailboxOf(shopper)).length, 1);
 });
 
+test('a shopper whose once-off hold lapsed is told so, with a link that pays it', async () => {
+  paying.clock.set('2027-02-20T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.work();
+  // The service is down for longer than a hold lasts.
+  paying.clock.advance({ days: 8 });
+  await paying.work();
+  const [, mail, ...more] = await mailboxOf(shopper);
+  assert.match(mail?.subject ?? '', /^Your payment of .* did not go through$/);
+  assert.match(mail?.text ?? '', /That ended before we took the money\. Nothing was charged\./);
+  assert.match(mail?.text ?? '', /Please pay it now\. You can use any card\./);
+  assert.doesNotMatch(mail?.text ?? '', /declined|try again|this card/);
+  assert.deepEqual(more, []);
+  const token = /manage#([\w-]+)\.late\.1$/m.exec(mail?.text ?? '')?.[1];
+  const opened = await shopper.send('POST', 'session', { token });
+  assert.deepEqual([opened.status, opened.body.scope], [200, 'late']);
+  await assertSound(paying);
+});
+
 test('the first and the last of four declines are mailed, with what happens next and the link that solves it', async () => {
   paying.clock.set('2027-03-01T08:00:00Z');
   const shopper = await paying.shopper();
@@ -260,7 +280,10 @@ test('the mails after a lost card ask for another one, and never say that the ba
   assert.match(unasked ?? '', /We did not charge payment 3 .* because of earlier declines\./);
   assert.doesNotMatch(unasked ?? '', /Your bank declined/);
   for (const text of [declined, unasked]) {
-    assert.match(text ?? '', /We cannot charge this card again\. Please pay now, with another card\./);
+    assert.match(
+      text ?? '',
+      /We cannot charge this card again\. Please pay now, with another card\./,
+    );
     assert.doesNotMatch(text ?? '', /this card or another|go on as planned/);
   }
   await assertSound(paying);

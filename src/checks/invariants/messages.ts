@@ -21,7 +21,8 @@ export const messageInvariants: Invariant[] = [
         or m.kind = 'declined' and not exists (
           select 1 from collections k
           where k.checkout_id = m.checkout_id and k.merchant_id = m.merchant_id
-            and k.instalment = i.number and k.status = 'declined')
+            and k.instalment = i.number
+            and k.status = case m.facts->>'uncharged' when 'lapsed' then 'lapsed' else 'declined' end)
         or m.kind = 'refunded' and not exists (
           select 1 from refund_requests r
           where r.checkout_id = m.checkout_id and r.merchant_id = m.merchant_id

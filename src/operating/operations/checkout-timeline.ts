@@ -58,7 +58,7 @@ const subjects: Record<MessageKind, string> = {
   receipt: 'receipt with the plan',
   charge_soon: 'payment is due soon',
   charged: 'payment was charged',
-  declined: 'payment was declined',
+  declined: 'payment did not go through',
   card_expires: 'card expires',
   card_replaced: 'card was replaced',
   refunded: 'refund is done',

@@ -6,6 +6,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { MessageFacts } from '#purchases/messages/message.ts';
 import {
   type QueueDeps,
   type QueuedMessage,
@@ -161,9 +162,17 @@ function movementsOf({ instalment, collection, answer }: Answered): Movement[] {
       ];
 }
 
+/** Why nothing was charged, if it was not the bank that declined it. */
+function unchargedFor(answer: Answer): Pick<MessageFacts, 'uncharged'> {
+  if (answer.outcome === 'lapsed') return { uncharged: 'lapsed' };
+  const isUnasked = answer.outcome === 'declined' && answer.decline.code === notAsked;
+  return isUnasked ? { uncharged: notAsked } : {};
+}
+
 /**
- * Messages to shoppers: about each charge and the end of a plan, and about the first and the last
- * decline of a payment. The declines between them change nothing for the shopper.
+ * Messages to shoppers: about each charge and the end of a plan, about the first and the last
+ * decline of a payment, and about a lapsed hold that only the shopper can make good. The declines
+ * between them change nothing for the shopper.
  */
 async function messagesOf(
   deps: QueueDeps,
@@ -185,13 +194,13 @@ async function messagesOf(
     if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }
+    const isUncollected = answer.outcome === 'declined' || answer.outcome === 'lapsed';
     const isNews = settled[index]?.declines === 1 || settled[index]?.status === 'overdue';
-    if (answer.outcome === 'declined' && isNews) {
+    if (isUncollected && isNews) {
       const next = settled[index]?.due_at;
       const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
-      const uncharged = answer.decline.code === notAsked && { uncharged: notAsked };
-      const why = { ...facts, retry_on, ...uncharged };
+      const why = { ...facts, retry_on, ...unchargedFor(answer) };
       messages.push({ ...key, kind: 'declined', about: attempt, facts: why });
     }
   }

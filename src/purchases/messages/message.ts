@@ -50,7 +50,7 @@ export type MessageFacts = {
   /** The local date on which the service retries a declined payment; null if it does not. */
   retry_on?: string | null;
   /** Why nothing was charged, if it was not the bank that declined it. */
-  uncharged?: 'not_asked';
+  uncharged?: 'not_asked' | 'lapsed';
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
   /**

@@ -412,6 +412,9 @@ export const af: Words = {
       'Ons kan nie weer van hierdie kaart verhaal nie. Betaal asseblief nou, met ’n ander kaart.',
     declined_next: 'Die latere betalings gaan voort soos beplan.',
     declined_free: '’n Laat betaling kos u niks ekstra nie.',
+    lapsed:
+      'Toe u by {merchant} gekoop het, het u bank {amount} vir bestelling {order} gereserveer. Dit het verval voordat ons die geld geneem het. Niks is verhaal nie.',
+    lapsed_next: 'Betaal dit asseblief nou. U kan enige kaart gebruik.',
     declined_link: 'Betaal nou',
 
     expires_subject: 'U kaart vir {merchant} verval voor u laaste betaling',

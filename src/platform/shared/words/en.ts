@@ -403,6 +403,9 @@ export const en = {
     declined_other: 'We cannot charge this card again. Please pay now, with another card.',
     declined_next: 'The later payments go on as planned.',
     declined_free: 'A late payment costs you nothing extra.',
+    lapsed:
+      'When you bought from {merchant}, your bank reserved {amount} for order {order}. That ended before we took the money. Nothing was charged.',
+    lapsed_next: 'Please pay it now. You can use any card.',
     declined_link: 'Pay now',
 
     expires_subject: 'Your card for {merchant} expires before your last payment',

@@ -424,6 +424,9 @@ export const zu: Words = {
       'Asisakwazi ukuthatha imali kuleli khadi. Sicela ukhokhe manje, ngelinye ikhadi.',
     declined_next: 'Izinkokhelo ezilandelayo ziyaqhubeka njengoba kuhleliwe.',
     declined_free: 'Inkokhelo ephuzile ayikubizi lutho olwengeziwe.',
+    lapsed:
+      'Ngenkathi uthenga kwa\u2011{merchant}, ibhange lakho libekele i-oda {order} u\u2011{amount}. Lokho kuphelelwe isikhathi ngaphambi kokuthi sithathe imali. Akukho mali ethathiwe.',
+    lapsed_next: 'Sicela ukhokhe manje. Ungasebenzisa noma yiliphi ikhadi.',
     declined_link: 'Khokha manje',
 
     expires_subject:

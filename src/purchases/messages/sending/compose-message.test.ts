@@ -76,6 +76,7 @@ const letters: [
   ['charge_soon (card forbidden)', 'charge_soon', {}, { isForbidden: true }],
   ['declined (card forbidden)', 'declined', {}, { isForbidden: true }],
   ['declined (bank not asked)', 'declined', { uncharged: 'not_asked' }],
+  ['declined (hold lapsed)', 'declined', { uncharged: 'lapsed' }],
 ];
 
 for (const [name, kind, more, changes] of letters) {

@@ -123,18 +123,11 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     ],
     link: translate('see'),
   }),
-  declined: (translate, { uncharged, isForbidden, retryOn, isOverdue, next }) => ({
+  declined: (translate, facts) => ({
     subject: translate('declined_subject'),
     paragraphs: [
-      translate(uncharged ? 'declined_unasked' : 'declined'),
-      ...(isForbidden
-        ? [translate('declined_other')]
-        : retryOn
-          ? [translate('declined_retry')]
-          : isOverdue
-            ? [translate('declined_stopped')]
-            : []),
-      next && isOverdue && !isForbidden
+      ...uncollected(translate, facts),
+      facts.next && facts.isOverdue && !facts.isForbidden
         ? `${translate('declined_free')} ${translate('declined_next')}`
         : translate('declined_free'),
     ],
@@ -181,6 +174,18 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     link: translate('answer_link'),
   }),
 };
+
+/** Says why a payment was not collected, and what happens next. */
+function uncollected(
+  translate: Translate,
+  { uncharged, isForbidden, retryOn, isOverdue }: LetterFacts,
+): string[] {
+  if (uncharged === 'lapsed') return [translate('lapsed'), translate('lapsed_next')];
+  const why = translate(uncharged === 'not_asked' ? 'declined_unasked' : 'declined');
+  if (isForbidden) return [why, translate('declined_other')];
+  if (retryOn) return [why, translate('declined_retry')];
+  return isOverdue ? [why, translate('declined_stopped')] : [why];
+}
 
 /**
  * Says where the plan stands, in one paragraph. A plan with one payment, or with none left, needs no
