@@ -194,6 +194,30 @@ test('the link in a decline mail pays what is late, and nothing else, as often a
   assert.equal((await open(shopper, last)).status, 422, 'ended');
 });
 
+test('the link in a decline mail works until the next such mail has left', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(6, { card: cards.laterInsufficientFunds });
+  await paying.pass({ months: 1, hours: 1 });
+  const [token] = await late(shopper);
+  const open = async (given: string | undefined) =>
+    (await shopper.send('POST', 'session', { token: given })).status;
+  const { deps } = paying.service;
+  const { mail } = deps;
+  assert(mail);
+  deps.mail = { ...mail, send: async () => ({ outcome: 'failed', response: '450 later' }) };
+  try {
+    await paying.pass({ days: 8 });
+    assert.equal(await open(token), 200, 'the next mail has not left');
+  } finally {
+    deps.mail = mail;
+  }
+  await paying.pass({ hours: 2 });
+  const [, next] = await late(shopper);
+  assert.equal(await open(token), 422, 'replaced');
+  assert.equal(await open(next), 200);
+  await assertSound(paying);
+});
+
 test('of two late payments the shopper pays one, by the link in its mail; with nothing late it opens nothing', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(6, { card: cards.laterInsufficientFunds });

@@ -5,7 +5,7 @@ import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { messagesOf } from './archive.sql.ts';
-import type { AttemptOutcome, Message, MessageStatus } from './message.ts';
+import type { AttemptOutcome, Message, MessageKind, MessageStatus } from './message.ts';
 
 export const dueMessages: DueWork<'messages'> = { table: 'messages', due: 'due_at' };
 
@@ -92,6 +92,28 @@ export async function findMessage(
     .selectFrom(messagesOf({ merchant_id, checkout_id }).as('messages'))
     .selectAll()
     .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The message of a kind that was last sent about a checkout, if that was after `since`. */
+export async function findLastSent(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  kind: MessageKind,
+  since: Timestamp,
+): Promise<Pick<Message, 'id'> | null> {
+  const row = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('kind', '=', kind)
+    .where('status', '=', 'sent')
+    .where('settled_at', '>', since)
+    .orderBy('settled_at', 'desc')
+    .orderBy('planned_at', 'desc')
+    .limit(1)
     .executeTakeFirst();
   return row ?? null;
 }

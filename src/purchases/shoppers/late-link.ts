@@ -1,7 +1,9 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { Handle } from '#platform/database/database.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { insertLateLinks, type PlanKey } from './plan-access.sql.ts';
+import { findLastSent } from '#purchases/messages/message.sql.ts';
+import { findLateLink, insertLateLinks, type PlanKey } from './plan-access.sql.ts';
 import { hashToken } from './send-link.ts';
 
 /** The retries of a payment take seven days. The link in the first mail must outlive them. */
@@ -31,4 +33,23 @@ export async function renewLateLinks(
   });
   const newest = [...new Map(links.map((link) => [link.checkout_id, link])).values()];
   if (newest.length > 0) await insertLateLinks(db, newest);
+}
+
+/**
+ * Whether this is the newest link of the plan, which has not expired. Its mail may not have left
+ * yet: until then the link in the last mail that did leave works as well.
+ */
+export async function isLateLink(
+  { sealing }: { sealing: Sealing },
+  db: Handle,
+  key: PlanKey,
+  token_hash: Buffer,
+  now: Temporal.Instant,
+): Promise<boolean> {
+  const newest = await findLateLink(db, key, timestamp(now));
+  if (newest === null) return false;
+  if (timingSafeEqual(newest, token_hash)) return true;
+  const since = timestamp(now.subtract({ hours: 24 * lateLinkDays }));
+  const sent = await findLastSent(db, key, 'declined', since);
+  return sent !== null && timingSafeEqual(hashToken(lateToken(sealing, sent)), token_hash);
 }

@@ -1,13 +1,13 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type AccessDeps, mustBeOpen } from '#platform/http/open-access.ts';
-import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { isLateLink } from './late-link.ts';
 import {
   deletePlanSession,
-  findLateLink,
   findPlanSession,
   insertPlanSession,
   movePlanLinkUsed,
@@ -16,7 +16,12 @@ import {
 import type { SessionScope } from './plan-attempt.ts';
 import { hashToken } from './send-link.ts';
 
-export type SessionDeps = AccessDeps & { database: Database; clock: Clock; random: Random };
+export type SessionDeps = AccessDeps & {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  sealing: Sealing;
+};
 
 export const sessionMinutes = 30;
 
@@ -41,7 +46,7 @@ export async function openSession(
     const at = timestamp(now);
     // After a COMMIT of unknown fate, this very request may have used the link.
     if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
-    const scope = await scopeOf(db, key, hashToken(linkToken), at);
+    const scope = await scopeOf(deps, db, key, hashToken(linkToken), now);
     if (scope === null || (scope === 'late' && !isLate)) return null;
     const expires_at = timestamp(now.add({ minutes: sessionMinutes }));
     await insertPlanSession(db, { ...key, session_hash, scope, created_at: at, expires_at });
@@ -51,14 +56,14 @@ export async function openSession(
 
 /** The scope of the session that a link opens, or null. Marks a one-time link as used. */
 async function scopeOf(
+  deps: Pick<SessionDeps, 'sealing'>,
   db: Handle,
   key: PlanKey,
   token_hash: Buffer,
-  now: Timestamp,
+  now: Temporal.Instant,
 ): Promise<SessionScope | null> {
-  if (await movePlanLinkUsed(db, key, token_hash, now)) return 'plan';
-  const late = await findLateLink(db, key, now);
-  return late !== null && timingSafeEqual(late, token_hash) ? 'late' : null;
+  if (await movePlanLinkUsed(db, key, token_hash, timestamp(now))) return 'plan';
+  return (await isLateLink(deps, db, key, token_hash, now)) ? 'late' : null;
 }
 
 /** When the session ends, and what it allows; null without a session. */
