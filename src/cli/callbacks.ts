@@ -11,6 +11,7 @@ import { runAction } from './action-command.ts';
 import { type Command, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { type Connection, viewerOf } from './connect.ts';
 import { listCommand, ownerFacts, readWhole } from './list-command.ts';
+import { idOf } from './reference.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
@@ -97,16 +98,18 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
     'dry-run': { type: 'boolean' },
   },
   async run(context) {
-    const [id] = context.positionals;
+    const [text] = context.positionals;
     const { status, merchant, 'dry-run': dryRun } = context.values;
-    if ((id === undefined) === (status === undefined)) {
+    if ((text === undefined) === (status === undefined)) {
       throw new UsageError('Give either a callback ID or --status exhausted --merchant ID.');
     }
-    if (id !== undefined && (merchant !== undefined || dryRun)) {
+    if (text !== undefined && (merchant !== undefined || dryRun)) {
       throw new UsageError('--merchant and --dry-run go with --status exhausted, not with an ID.');
     }
-    if (id !== undefined) {
-      const done = await withDelivery(context, (deps) => retrigger(deps, id));
+    if (text !== undefined) {
+      const done = await withDelivery(context, async (deps) =>
+        retrigger(deps, await idOf(deps, 'callback', text)),
+      );
       context.print({ ...presentCallback(done.callback), reason: done.reason }, () =>
         fields(context.terminal, [
           ['Status', done.callback.status],

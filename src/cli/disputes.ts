@@ -18,6 +18,7 @@ import { type Command, type Context, command, oneOf, UsageError } from './comman
 import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { readSupply, supply } from './dispute-supply.ts';
 import { listCommand } from './list-command.ts';
+import { idOf } from './reference.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
@@ -122,7 +123,7 @@ another operator staged it anew.
     hash: { type: 'string' },
   },
   async run(context) {
-    const [id = ''] = context.positionals;
+    const [text = ''] = context.positionals;
     const { stage, submit, hash, ask, field = [], file = [] } = context.values;
     const supplies = field.length > 0 || file.length > 0;
     if ([stage, submit, ask, supplies].filter(Boolean).length > 1) {
@@ -132,6 +133,7 @@ another operator staged it anew.
     if (supplies || ask) {
       const changes = supplies ? await readSupply(field, file) : null;
       const dispute = await withMigrated(context, async (deps) => {
+        const id = await idOf(deps, 'dispute', text);
         if (changes) await supply(deps, id, changes);
         else await askMerchant(deps, deps.operator, id);
         return await mustSeeDispute(viewerOf(deps), id);
@@ -141,6 +143,7 @@ another operator staged it anew.
     }
     if (stage || submit) {
       const dispute = await withGateway(context, async (deps) => {
+        const id = await idOf(deps, 'dispute', text);
         if (stage) return await runAction(deps, disputeActions.stage, { params: { id } });
         // The console requires the hash.
         await submitEvidence(deps, deps.operator, id, hash);
@@ -150,7 +153,9 @@ another operator staged it anew.
       return;
     }
     const format = oneOf(context.values.format ?? 'json', ['json', 'html'], 'format');
-    const found = await withMigrated(context, ({ database: { db } }) => readEvidence(db, id));
+    const found = await withMigrated(context, async (deps) =>
+      readEvidence(deps.database.db, await idOf(deps, 'dispute', text)),
+    );
     const { dispute, pack } = found;
     if (pack.is_outdated && !context.json) {
       context.terminal.warn(
@@ -190,16 +195,19 @@ until then.
   positionals: ['ID'],
   options: { due: { type: 'boolean' }, cancel: { type: 'boolean' } },
   async run(context) {
-    const [id = ''] = context.positionals;
+    const [text = ''] = context.positionals;
     const { due, cancel } = context.values;
     if (!due === !cancel) throw new UsageError('Give --due or --cancel.');
     if (due) {
-      const resume = (deps: Connection) =>
-        runAction(deps, disputeActions.resume, { params: { id } });
+      const resume = async (deps: Connection) =>
+        runAction(deps, disputeActions.resume, {
+          params: { id: await idOf(deps, 'dispute', text) },
+        });
       print(context, await withMigrated(context, resume));
       return;
     }
     await withGateway(context, async (deps) => {
+      const id = await idOf(deps, 'dispute', text);
       const { dispute, refund } = await cancelRest(deps, deps.operator, id);
       if (refund && dispute.is_pausing && !context.json) {
         context.terminal.warn(`Refund ${refund.id} is ${refund.status}: it is not done yet.`);

@@ -12,8 +12,9 @@ const reencrypt = command({
   1. Restart the service with MASTER_KEY set to the new one and
      MASTER_KEY_PREVIOUS to the old one.
   2. Run this with the same settings. You can interrupt it and run it again.
-  3. A day later, restart the service without MASTER_KEY_PREVIOUS. Until then
-     payment pages and repeated answers may still need it.
+  3. 30 days later, or a day if you use no payment links, restart the service
+     without MASTER_KEY_PREVIOUS. Until then payments in flight, payment links
+     and repeated answers may need it. Print codes at tills again.
 
   MASTER_KEY=… MASTER_KEY_PREVIOUS=… tranche keys reencrypt`,
   async run({ terminal, print, ...context }) {

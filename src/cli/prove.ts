@@ -26,7 +26,7 @@ export const prove = command({
 with the rows, the rows with the gateway's records, the payouts with the files for the bank, the
 record of operators' actions with the ends that were posted daily, and delivered callbacks with
 their answers. It says what it compared, how many, since when, and what it cannot compare. The exit
-code is 1 if anything differs or the gateway did not answer.
+code is 1 if anything differs or was not compared, except what --without-gateway left out.
 
 --since is an end of the record that you kept: the alert \`record_end\` posts one a day, statements
 have one, and this command prints one. --bank-file is a file as it was exported; give it several

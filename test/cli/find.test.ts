@@ -267,6 +267,7 @@ test('a dispute and a payout are found by their ids and references, and only wit
       assert.equal((await tranche.json(command, 'show', text)).id, wanted, `${command} ${text}`);
     }
   }
+  assert.match((await tranche.json('disputes', 'evidence', order)).hash, /^[0-9a-f]{64}$/);
   await tranche.refused(1, /There is no payout TR19990101-1/, 'payouts', 'show', 'TR19990101-1');
   const { stdout } = await tranche.run('find', payout);
   assert.match(stdout, new RegExp(`^payout +${payout}`, 'm'));

@@ -992,6 +992,33 @@ test('a dispute of a payment whose record waits is recorded once the payment is 
   await resolve(row.id, '--won');
 });
 
+test('the alert about a status that this version does not know stays open until the gateway decides', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const payment_intent = (await shopper.rows('instalments'))[0].payment_ref;
+  await paying.gateway.call('POST', '/_test/disputes', { payment_intent });
+  const listDisputes = async () => {
+    const { disputes, next } = await gatewayOf(deps).listDisputes(null);
+    const unknown = (one: (typeof disputes)[number]) =>
+      one.payment_ref === payment_intent ? { ...one, unknown_status: 'a_new_one' } : one;
+    return { disputes: disputes.map(unknown), next };
+  };
+  await findNewDisputes({ ...deps, gateways: onlyGateway({ ...gatewayOf(deps), listDisputes }) });
+  const [{ id }] = await shopper.rows('disputes');
+  const isOpen = async () => {
+    await closeEndedAlerts(deps);
+    const { rows } = await deps.database.pool.query(
+      `select closed_at from alerts where subject_id = $1 and kind = 'gateway_trouble'`,
+      [id],
+    );
+    return rows.map(({ closed_at }) => closed_at === null);
+  };
+  assert.deepEqual(await isOpen(), [true]);
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  assert.deepEqual(await isOpen(), [false], 'the gateway has answered');
+  await resolve(id, '--won');
+});
+
 test('disputes come on the merchant’s clock when it is moved', async () => {
   const { deps } = paying.service;
   const account = await createAccount(paying.service);

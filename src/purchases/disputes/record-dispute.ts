@@ -112,7 +112,9 @@ async function recordAnswer(
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
     if (known && known.reads !== reads) return { dispute: known, isRecorded: false };
     const before = known ?? (await open(db, { ...key, gateway, id }, payments, state, at));
-    const checked = { ...released, attempts: 0, reads: before.reads + 1 };
+    // A status that this version does not know is no answer: the alert about it stays open.
+    const attempts = state.unknown_status === undefined ? 0 : 1;
+    const checked = { ...released, attempts, reads: before.reads + 1 };
     if (isReversed(known, state)) {
       const due_at = dueAt(nextCheckAt(before, now));
       return { dispute: await moveDispute(db, before, { ...checked, due_at }), isRecorded: true };
