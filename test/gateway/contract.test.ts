@@ -19,7 +19,7 @@ import {
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { createHyperswitchGateway } from '#gateway/hyperswitch/hyperswitch.ts';
 import { customerId, paymentId, refundId, verificationId } from '#gateway/hyperswitch/ids.ts';
-import { verificationState } from '#gateway/hyperswitch/states.ts';
+import { paymentState, verificationState } from '#gateway/hyperswitch/states.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { stripeSettings } from '#gateway/stripe/settings.ts';
@@ -1364,6 +1364,33 @@ describe('what only Hyperswitch’s protocol has', () => {
       assert.deepEqual(await gateway.findPayment(given.merchant, given), state);
     } finally {
       await without.close();
+    }
+  });
+
+  test('a payment that took money waits until its card is stored, but not for ever', () => {
+    const taken = {
+      ...{ payment_id: 'pay_1', amount: 50_000, amount_received: 50_000, currency: 'ZAR' },
+      ...{ setup_future_usage: 'off_session', expires_on: '2026-11-15T08:15:00Z' },
+    };
+    const details = (is_eligible_for_mit_payment: boolean) => ({
+      payment_method_tokenization_details: { is_eligible_for_mit_payment },
+    });
+    const [early, late] = ['2026-11-15T08:29:59Z', '2026-11-15T08:30:00Z'];
+    const notStored = { outcome: 'captured', card_ref: null };
+    for (const [given, now, expected] of [
+      [{}, early, { outcome: 'processing', card_ref: undefined }],
+      [{}, late, notStored],
+      [{ payment_method_id: 'pm_1' }, early, { outcome: 'captured', card_ref: 'pm_1' }],
+      // The card cannot be charged later, or is not to be stored.
+      [details(false), early, notStored],
+      [{ setup_future_usage: 'on_session' }, early, notStored],
+      [{ setup_future_usage: null }, early, notStored],
+    ] as const) {
+      for (const status of ['succeeded', 'partially_captured']) {
+        const state = paymentState({ ...taken, ...given, status }, now);
+        const card_ref = 'card' in state ? state.card.card_ref : undefined;
+        assert.deepEqual({ outcome: state.outcome, card_ref }, expected);
+      }
     }
   });
 

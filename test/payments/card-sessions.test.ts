@@ -518,6 +518,24 @@ describe('on the plan', () => {
     );
   });
 
+  test('a card that the gateway cannot keep pays, and the mail does not say that the stored one did', async (t) => {
+    const { shopper, acting } = await bought();
+    const gateway = paying.service.deps.gateways.of(mainGateway);
+    const payment = gateway.payment.bind(gateway);
+    t.mock.method(gateway, 'payment', async (...args: Parameters<typeof payment>) => {
+      const state = await payment(...args);
+      if (state.outcome !== 'captured') return state;
+      return { ...state, card: { ...state.card, card_ref: null } };
+    });
+    const paid = await acting.pay('next', { card: mastercard, keep: true });
+    assert.equal(paid.attempt?.status, 'done');
+    assert.deepEqual(paid.plan?.card, { brand: 'visa', last4: '4242' });
+    const messages = await shopper.rows('messages');
+    const charged = messages.find(({ kind }) => kind === 'charged');
+    assert.deepEqual(charged?.facts, { instalment: 2, amount: 50_000, other_card: true });
+    assert.ok(!messages.some(({ kind }) => kind === 'card_replaced'));
+  });
+
   test('a session that the shopper left is ended before another attempt begins', async () => {
     const { shopper, acting } = await bought();
     const body = await acting.payBody('next', { card: mastercard });

@@ -22,10 +22,7 @@ export function paymentState(payment: Payment, now: Timestamp): PaymentState {
   const { payment_id: payment_ref } = payment;
   switch (payment.status) {
     case 'requires_capture':
-      // The server stores the card shortly after it has answered.
-      if (needsCard(payment) && !payment.payment_method_id) {
-        return { outcome: 'processing', payment_ref };
-      }
+      if (lacksCard(payment)) return { outcome: 'processing', payment_ref };
       return {
         outcome: 'authorised',
         payment_ref,
@@ -36,6 +33,10 @@ export function paymentState(payment: Payment, now: Timestamp): PaymentState {
       };
     case 'succeeded':
     case 'partially_captured':
+      // Money that was taken is recorded in the end, even if the card is never stored.
+      if (lacksCard(payment) && mayGoOn(payment, now)) {
+        return { outcome: 'processing', payment_ref };
+      }
       return {
         outcome: 'captured',
         payment_ref,
@@ -78,9 +79,15 @@ const challengeMinutes = 15;
  * Whether the bank may still approve a challenge. The server begins none after its session, and
  * knows no end of one that has begun.
  */
-export function mayBeApproved({ status, expires_on }: Payment, now: Timestamp): boolean {
-  if (status !== 'requires_customer_action') return false;
-  if (!expires_on) throw new OutcomeUnknown('a challenge has no end');
+export function mayBeApproved(payment: Payment, now: Timestamp): boolean {
+  if (payment.status !== 'requires_customer_action') return false;
+  if (!payment.expires_on) throw new OutcomeUnknown('a challenge has no end');
+  return mayGoOn(payment, now);
+}
+
+/** Whether the session of a payment, or a challenge that began in it, may still be going on. */
+function mayGoOn({ expires_on }: Payment, now: Timestamp): boolean {
+  if (!expires_on) return false;
   const end = Temporal.Instant.from(expires_on).add({ minutes: challengeMinutes });
   return Temporal.Instant.compare(now, end) < 0;
 }
@@ -176,9 +183,6 @@ export function verificationState(payment: Payment, now: Timestamp): CardVerific
 /** The reason with which the hold of a verified card is voided. The gateway stores it. */
 export const verifiedReason = 'the card is verified';
 
-/** Whether later payments are to be charged to the card of this one. */
-const needsCard = ({ setup_future_usage }: Payment) => Boolean(setup_future_usage);
-
 /**
  * Whether the acquirer can charge the stored card without the shopper. If it has no agreements for
  * later charges, the server changes the use of the card.
@@ -188,6 +192,12 @@ const isChargeable = ({
   payment_method_tokenization_details: details,
 }: Payment) =>
   setup_future_usage === 'off_session' && details?.is_eligible_for_mit_payment !== false;
+
+/**
+ * Whether the card of this payment is still to be stored. The server does that shortly after it has
+ * answered.
+ */
+const lacksCard = (payment: Payment) => isChargeable(payment) && !payment.payment_method_id;
 
 const unchargeable = (payment: Payment): Decline => ({
   reason: 'generic',

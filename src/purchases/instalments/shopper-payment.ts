@@ -70,15 +70,15 @@ export async function collectShopperPayment(
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    /** If there is a consent, the charged card is stored now. */
+    /** The shopper's consent to store the card that was charged. */
     consent: object | null;
-    /** The stored card that was charged, or the card that is stored now. */
+    /** The stored card that was charged, or the card that is stored now. Null if none was stored. */
     card_ref: string | null;
   },
   payment_ref: string,
   at: Timestamp,
 ): Promise<void> {
-  const { merchant_id, checkout_id } = attempt;
+  const { merchant_id, checkout_id, uses_stored_card, consent, card_ref } = attempt;
   const { payments, open } = await endAttempt(db, attempt, (collection) => ({
     ...collection,
     status: 'collected',
@@ -115,7 +115,8 @@ export async function collectShopperPayment(
   const key = { merchant_id, checkout_id, at };
   const [first, last] = [numbers[0] ?? 1, numbers.at(-1) ?? 1];
   const isFinished = (await listFinishedPlans(db, merchant_id, [checkout_id])).length > 0;
-  const isStored = attempt.uses_stored_card || attempt.consent !== null;
+  // The gateway may be unable to store a card, although the shopper agreed to it.
+  const isStored = uses_stored_card || (consent !== null && card_ref !== null);
   await queueMessages(deps, db, [
     {
       ...key,
@@ -128,7 +129,7 @@ export async function collectShopperPayment(
         ...(last !== first && { instalments: numbers }),
         amount: attempt.amount,
         ...(!isStored && { other_card: true }),
-        ...(isStored && attempt.card_ref && { card_ref: attempt.card_ref }),
+        ...(isStored && card_ref && { card_ref }),
       },
     },
   ]);
