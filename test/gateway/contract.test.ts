@@ -1484,11 +1484,12 @@ describe('what only Hyperswitch’s protocol has', () => {
     );
   });
 
-  test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {
+  /** The adapter with a gateway whose answers a test gives, in turn. */
+  async function startAnswering() {
     const answers: [status: number, body: unknown][] = [];
-    let questions = 0;
-    const server = http.createServer(({ url }, response) => {
-      if (url === '/payments/pay_2?force_sync=true') questions += 1;
+    const asked: string[] = [];
+    const server = http.createServer(({ url = '' }, response) => {
+      asked.push(url);
       const [status, body] = answers.shift() ?? [200, {}];
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -1500,6 +1501,36 @@ describe('what only Hyperswitch’s protocol has', () => {
       ...hyperswitchKeys,
       ...{ apiUrl, scriptUrl: `${apiUrl}/HyperLoader.js` },
     });
+    const close = () => {
+      server.closeAllConnections();
+      server.close();
+    };
+    return { adapter, apiUrl, answers, asked, close };
+  }
+
+  test('the acquirer is asked about a charge that is found by its attempt and not decided', async () => {
+    const { adapter, answers, asked, close } = await startAnswering();
+    const merchant = merchantAt();
+    const payment = { payment_id: 'pay_1', amount: 100, amount_received: 100, currency: 'ZAR' };
+    const find = () =>
+      adapter.findPayment(merchant, { customer_ref: 'cus_1', attempt_id: randomUUID() });
+    const processing: [number, unknown] = [200, { ...payment, status: 'processing' }];
+    try {
+      answers.push(processing, [200, { ...payment, status: 'succeeded' }]);
+      assert.equal((await find())?.outcome, 'captured');
+      assert.match(asked.at(-1) ?? '', /force_sync=true$/);
+      // Whatever the acquirer's side answers, the payment exists and must not be made again.
+      answers.push(processing, [404, { error: { code: 'HE_02' } }]);
+      await assert.rejects(find(), RequestRefused);
+      answers.push([404, { error: { code: 'HE_02' } }]);
+      assert.equal(await find(), null);
+    } finally {
+      close();
+    }
+  });
+
+  test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {
+    const { adapter, apiUrl, answers, asked: paths, close } = await startAnswering();
     const merchant = merchantAt();
     const payment = { payment_id: 'pay_1', amount: 100, currency: 'ZAR', colour: 'blue' };
     const look = () => adapter.payment(merchant, 'pay_1');
@@ -1614,11 +1645,11 @@ describe('what only Hyperswitch’s protocol has', () => {
             'processing',
           );
         }
-        assert.equal(questions, asked);
+        const questions = paths.filter((path) => path === '/payments/pay_2?force_sync=true');
+        assert.equal(questions.length, asked);
       }
     } finally {
-      server.closeAllConnections();
-      server.close();
+      close();
     }
   });
 
