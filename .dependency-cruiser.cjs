@@ -3,7 +3,7 @@
  * about folders.
  */
 const nouns =
-  '^src/(gateway/(capabilities|evidence|gateway|gateway-name|retry-times)|merchants/(merchant|integrations/integration)|operating/(bulk-actions/bulk-action|people/person-mail)|' +
+  '^src/(gateway/(amount-refused|capabilities|evidence|gateway|gateway-name|retry-times)|merchants/(merchant|integrations/integration)|operating/(bulk-actions/bulk-action|people/person-mail)|' +
   'record/(actions/free-text|ledger/(posting|settlement))|purchases/(callbacks/callback|checkouts/checkout|conversations/conversation|disputes/(dispute|supplied)|' +
   'instalments/instalment|legacy/legacy-credential|messages/(merchant-mail|message)|payment-links/payment-link|payments/payment-attempt|' +
   'payouts/(bank-account|monthly-statement|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-attempt)))[.]ts$';

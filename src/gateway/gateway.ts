@@ -271,7 +271,7 @@ export type Decline = {
   reason: DeclineReason;
   /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
-  /** The codes of the gateway and of the card network, unchanged; null if they gave none. */
+  /** The codes of the gateway (or `amountRefused`) and of the network; null if they gave none. */
   code?: string | null;
   network_code?: string | null;
   /** The declined card (`cardKeyOf`); absent if not named, null if only its reference is gone. */

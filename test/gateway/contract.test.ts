@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { createGateway } from '#gateway/adapters/create-gateway.ts';
 import { readGatewaySettings } from '#gateway/adapters/read-settings.ts';
+import { amountRefused } from '#gateway/amount-refused.ts';
 import {
   type CardVerification,
   type Charge,
@@ -307,6 +308,12 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const payment = await newPayment(subject, 'pm_card_visa', { amount: 100_000_000_000 });
       const answer = await gateway.authorise(payment);
       assert.equal(answer.outcome, 'refused');
+    });
+
+    test('a charge of an amount that the gateway cannot take says nothing about the card', async () => {
+      const { charge } = await storeCard(subject, 'pm_card_visa');
+      const answer = await gateway.charge({ ...charge, amount: 100_000_000_000 });
+      assert.deepEqual(answer, { outcome: 'declined', payment_ref: null, decline: amountRefused });
     });
   });
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { viewerOf } from '#cli/connect.ts';
+import { amountRefused } from '#gateway/amount-refused.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { alertList } from '#operating/operations/alerts.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
@@ -204,6 +205,32 @@ describe('a collection that is declined', () => {
     assert.match((await openAlert(shopper))?.text ?? '', /: R.666,66 from/);
     // The gateway knows the first payment and one charge that was declined.
     assert.equal((await shopper.books()).payment_intents.length, 2);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('that the gateway refused for its amount forbids neither a retry nor the payments after it', async (t) => {
+    const shopper = await bought(3);
+    await paying.pass({ days: 2 });
+    const gateway = gatewayOf(paying.service.deps);
+    const charge = gateway.charge.bind(gateway);
+    const refusing = t.mock.method(
+      gateway,
+      'charge',
+      async (given: Parameters<typeof charge>[0]) =>
+        given.instalment === 2
+          ? { outcome: 'declined' as const, payment_ref: null, decline: amountRefused }
+          : await charge(given),
+    );
+    await paying.pass({ days: 70 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 collected']);
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query('select detail from alerts where subject_id = $1', [
+      shopper.id,
+    ]);
+    assert.match(rows[0].detail, /does not take its amount, and the bank was not asked/);
+    refusing.mock.restore();
+    const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:2`);
+    assert.equal((await retry).status, 'collected');
     await assertBalanced(paying, shopper);
   });
 

@@ -1,3 +1,4 @@
+import { amountRefused } from '#gateway/amount-refused.ts';
 import {
   type Charge,
   type Gateway,
@@ -203,9 +204,8 @@ async function declinedForGood(
 ): Promise<Extract<Charge, { outcome: 'declined' }>> {
   const isGone = isCode(error, codes.missing) && !(await hasCard(api, merchant, card_ref));
   if (!isGone && !isCode(error, codes.invalidValue)) fail(error);
-  const refused = { reason: 'processing_error', may_retry: false } as const;
-  const decline = isGone ? { ...refused, card_key: null } : refused;
-  return { outcome: 'declined', payment_ref: null, decline };
+  const gone = { reason: 'processing_error', may_retry: false, card_key: null } as const;
+  return { outcome: 'declined', payment_ref: null, decline: isGone ? gone : amountRefused };
 }
 
 async function hasCard(

@@ -1,4 +1,5 @@
 import Stripe from 'stripe';
+import { amountRefused } from '#gateway/amount-refused.ts';
 import { cardKeyOf, type Decline, type DeclineReason } from '#gateway/gateway.ts';
 import { waitOf } from '#gateway/network-advice.ts';
 import { describeCard } from './card.ts';
@@ -94,7 +95,6 @@ export function declinedForGood(error: unknown): Declined | null {
   const isCardGone =
     error instanceof Stripe.errors.StripeInvalidRequestError && error.param === 'payment_method';
   if (!isCardGone && !isDataRefused(error)) return null;
-  const refused = { reason: 'processing_error', may_retry: false } as const;
-  const decline = isCardGone ? { ...refused, card_key: null } : refused;
-  return { outcome: 'declined', payment_ref: null, decline };
+  const gone = { reason: 'processing_error', may_retry: false, card_key: null } as const;
+  return { outcome: 'declined', payment_ref: null, decline: isCardGone ? gone : amountRefused };
 }

@@ -57,7 +57,7 @@ export async function listDeclines(
     db
       .selectFrom('collections')
       .select(['checkout_id', 'instalment', 'card_ref', 'card_key', 'created_at'])
-      .select(['decline_reason', 'may_retry', 'wait_hours', 'settled_at']),
+      .select(['decline_reason', 'decline_code', 'may_retry', 'wait_hours', 'settled_at']),
     scope,
   )
     .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))

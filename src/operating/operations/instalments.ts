@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { amountRefused } from '#gateway/amount-refused.ts';
 import { merchantNow } from '#merchants/merchant.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -135,6 +136,9 @@ function adviceOf(
     return advise(false, 'It was declined too often today. A retry is refused until tomorrow.');
   }
   if (wait !== null) return advise(false, wait);
+  if (decline?.decline_code === amountRefused.code) {
+    return advise(false, 'The gateway does not take its amount. It would refuse a retry, too.');
+  }
   switch (decline?.decline_reason) {
     case 'insufficient_funds':
       return advise(true, 'There was not enough money. A retry after payday may succeed.');

@@ -86,7 +86,8 @@ const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax 
   db
     .selectFrom('collections')
     .select(['checkout_id', 'instalment', 'card_ref', 'card_key'])
-    .select(['decline_reason', 'may_retry', 'created_at', 'wait_hours', 'settled_at'])
+    .select(['decline_reason', 'decline_code', 'may_retry', 'created_at'])
+    .select(['wait_hours', 'settled_at'])
     .where('merchant_id', '=', merchant_id)
     .where(isOneOfIds('checkout_id', checkout_ids))
     .where('status', '=', 'declined')
@@ -101,7 +102,7 @@ const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax 
       db
         .selectFrom('payment_attempts')
         .select(['checkout_id', sql<number>`0`.as('instalment'), sql<null>`null`.as('card_ref')])
-        .select(['card_key', 'decline_reason', 'may_retry', 'created_at'])
+        .select(['card_key', 'decline_reason', 'decline_code', 'may_retry', 'created_at'])
         .select([sql<null>`null`.as('wait_hours'), sql<null>`null`.as('settled_at')])
         .where('merchant_id', '=', merchant_id)
         .where(isOneOfIds('checkout_id', checkout_ids))

@@ -166,6 +166,7 @@ describe('a card is not charged after a decline that forbids it', () => {
     ...card,
     instalment: 1,
     decline_reason: 'card_declined' as CardDecline['decline_reason'],
+    decline_code: null,
     may_retry: false,
     wait_hours: null,
     created_at: '2026-11-15T06:00:00.000Z',
@@ -182,6 +183,7 @@ describe('a card is not charged after a decline that forbids it', () => {
     ['the card expired', { decline_reason: 'expired_card' }, false],
     ['the shopper must confirm', { decline_reason: 'authentication_required' }, false],
     ['the reason is unknown', { decline_reason: null }, true],
+    ['the gateway does not take the amount', { decline_code: 'amount_refused' }, false],
   ] as [string, Partial<CardDecline>, boolean][]) {
     test(name, () => {
       const decline = { ...refused, ...changes };
@@ -236,6 +238,7 @@ describe('a card waits until the last time that the card network asked for', () 
     ...card,
     instalment: 2,
     decline_reason: 'insufficient_funds',
+    decline_code: null,
     may_retry: true,
     wait_hours: 48,
     created_at: '2026-11-15T05:59:00.000Z',

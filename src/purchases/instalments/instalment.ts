@@ -1,3 +1,4 @@
+import { amountRefused } from '#gateway/amount-refused.ts';
 import type { Decline, DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -153,6 +154,7 @@ export type CardDecline = Pick<
   | 'card_ref'
   | 'card_key'
   | 'decline_reason'
+  | 'decline_code'
   | 'may_retry'
   | 'wait_hours'
   | 'created_at'
@@ -172,9 +174,12 @@ export const declinedKey = (
 
 export const forbidsCard = ({
   decline_reason,
+  decline_code,
   may_retry,
-}: Pick<CardDecline, 'decline_reason' | 'may_retry'>): boolean =>
-  may_retry === false && !curableDeclines.has(decline_reason ?? '');
+}: Pick<CardDecline, 'decline_reason' | 'decline_code' | 'may_retry'>): boolean =>
+  may_retry === false &&
+  !curableDeclines.has(decline_reason ?? '') &&
+  decline_code !== amountRefused.code;
 
 /**
  * The declines of a card for its checkout. A card that was entered again has the same key, and at

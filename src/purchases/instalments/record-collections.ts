@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { amountRefused } from '#gateway/amount-refused.ts';
 import type { Decline } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
@@ -240,9 +241,12 @@ async function alertOverdue(
   });
 }
 
-function explainDecline({ reason, may_retry }: Decline): string {
-  const declined = `the card was declined (${reason.replaceAll('_', ' ')}).`;
-  return forbidsCard({ decline_reason: reason, may_retry })
+function explainDecline({ reason, may_retry, code = null }: Decline): string {
+  const declined =
+    code === amountRefused.code
+      ? 'the gateway does not take its amount, and the bank was not asked.'
+      : `the card was declined (${reason.replaceAll('_', ' ')}).`;
+  return forbidsCard({ decline_reason: reason, decline_code: code, may_retry })
     ? `${declined} The bank forbids another charge of it. The shopper can pay with another card on the plan page.`
     : `${declined} The shopper can pay it on the plan page, and a retry charges the stored card once more.`;
 }
