@@ -1,3 +1,9 @@
+/**
+ * No gateway has a larger `refundMin`. Refunds are split for all of them in the same way, also by a
+ * command that does not know the gateways.
+ */
+export const commonRefundMin = 100;
+
 /** How gateways differ. Rules read these values and never ask which gateway it is. */
 export type Capabilities = {
   /** How many days a hold lasts if the gateway does not say. */

@@ -21,6 +21,7 @@ import {
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { until } from '../support/until.ts';
 
 // Compares our rows with the records of the real test gateway.
@@ -435,6 +436,23 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   assert.equal((await reconcile()).differences.length, 20 - repairs.length);
   await paying.work();
   await assertSound(paying);
+});
+
+test('one refund of payments that were paid at once agrees with its parts', async () => {
+  const shopper = await bought(3);
+  await paying.pass({ days: 2 });
+  await (await actingOn(paying, shopper)).pay('rest');
+  assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
+  const { refunds } = await shopper.books();
+  assert.deepEqual(
+    refunds.map(({ amount }) => amount),
+    [50_000],
+  );
+  const { differences } = await reconcile();
+  assert.deepEqual(
+    differences.filter(({ checkout_id }) => checkout_id === shopper.id),
+    [],
+  );
 });
 
 test('a dispute that is not recorded is a difference until it is found', async () => {

@@ -21,7 +21,7 @@ import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { commandLine } from '../support/cli.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { confirmInSession } from '../support/hyperswitch.ts';
-import { alertsOf, planOf, refundNow, statusOf } from '../support/money.ts';
+import { alertsOf, partsOf, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
   assertSound,
   challengeCard,
@@ -409,6 +409,34 @@ test('a card whose network asks for a pause after the shopper paid waits, too', 
   await paying.pass(waiting.due_at);
   await paying.work();
   assert.equal((await second()).status, 'collected');
+});
+
+test('a long plan that was paid at once is refunded, although the gateway takes ten refunds of a payment', async () => {
+  const shopper = await paying.shopper({ amount: 120_000 });
+  assert.equal((await shopper.pay(12)).status, 'successful');
+  await paying.pass({ days: 2 });
+  assert.equal((await (await actingOn(paying, shopper)).pay('rest')).attempt?.status, 'done');
+  for (const amount of [50_050, 69_950]) {
+    assert.equal((await previewRefund(paying.service.deps, shopper.id, amount)).refusal, null);
+    assert.equal((await refundNow(paying, shopper, amount)).status, 'complete');
+  }
+  const { refunds } = await shopper.books();
+  assert.deepEqual(refunds.map(({ amount }) => amount).toSorted(), [10_000, 50_050, 59_950]);
+  await paying.pass({ days: 31 });
+});
+
+test('a refund is split so that the gateway takes each part, if that is possible', async () => {
+  const shopper = await paying.shopper({ amount: 150_000 });
+  await shopper.pay(3);
+  await paying.pass({ months: 3 });
+  for (const [amount, parts] of [
+    [50_050, ['3 card 49900 done', '2 card 150 done']],
+    [99_950, ['3 card 100 done', '2 card 49850 done', '1 card 50000 done']],
+  ] as const) {
+    const { id, status } = await refundNow(paying, shopper, amount);
+    assert.equal(status, 'complete');
+    assert.deepEqual(await partsOf(shopper, id), parts);
+  }
 });
 
 describe('a refund that the gateway cannot take is refused in the preview', () => {

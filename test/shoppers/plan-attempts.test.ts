@@ -20,6 +20,7 @@ import {
   atGateway,
   cards,
   closeBooks,
+  partsOf,
   planOf,
   refundNow,
 } from '../support/money.ts';
@@ -213,7 +214,7 @@ test('the next payment is paid early, and its date then charges nothing', async 
   await assertBalanced(paying, shopper);
 });
 
-test('everything that is not paid is paid by one charge, and can be refunded payment by payment', async () => {
+test('everything that is not paid is paid by one charge, of which the gateway makes one refund', async () => {
   const [shopper, acting] = await paidShopper();
   await paying.pass({ days: 2 });
   const { attempt, plan } = await acting.pay('rest');
@@ -226,8 +227,12 @@ test('everything that is not paid is paid by one charge, and can be refunded pay
   const mails = await mailsOf(shopper);
   assert.ok(mails.some((text) => /charged R 1 000,00 .* It was payments 2–3 of 3/s.test(text)));
   assert.ok(mails.some((text) => /Nothing more will be charged/.test(text)));
-  await refundNow(paying, shopper, 120_000);
+  const { id } = await refundNow(paying, shopper, 120_000);
   await paying.pass({ hours: 2 });
+  const parts = ['3 card 50000 done', '2 card 50000 done', '1 card 20000 done'];
+  assert.deepEqual(await partsOf(shopper, id), parts);
+  const { refunds } = await shopper.books();
+  assert.deepEqual(refunds.map(({ amount }) => amount).toSorted(), [100_000, 20_000]);
   assert.deepEqual(await accountsOf(shopper), { collected: 30_000, refunded: 120_000 });
   await paying.pass({ months: 3 });
   await assertBalanced(paying, shopper);

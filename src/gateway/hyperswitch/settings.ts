@@ -1,3 +1,4 @@
+import { commonRefundMin } from '#gateway/capabilities.ts';
 import { type AdapterSettings, commonProblems } from '#gateway/settings.ts';
 
 /** Acquirers void a hold after about a week, and few of them say when. */
@@ -50,7 +51,7 @@ export const hyperswitchSettings: AdapterSettings = {
   /** The server's defaults, which its operator may raise. */
   capabilities: ({ webhookSecret, verificationAmount = 0 }) => ({
     holdDays,
-    refundMin: 100,
+    refundMin: commonRefundMin,
     refundsMax: 10,
     refundDays: 365,
     knowsFees: false,

@@ -11,9 +11,9 @@ import { findCheckout, findCheckoutMerchant } from '#purchases/checkouts/checkou
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { countCardRefunds, sumRefundable } from './refund.sql.ts';
-import { explainClosedWindow, type PlannedPart } from './refund.ts';
+import { byPayment, explainClosedWindow, type PlannedPart } from './refund.ts';
 import { readSources } from './refund-sources.sql.ts';
-import { planRefund } from './start-refund.ts';
+import { planRefund, sumOf } from './start-refund.ts';
 
 export type RefundPreview = {
   merchant_id: string;
@@ -27,30 +27,28 @@ export type RefundPreview = {
   warnings: string[];
 };
 
-type PlannedCard = PlannedPart & {
-  payment: Pick<Instalment, 'payment_ref' | 'collected_at'> | undefined;
-};
+type PlannedCard = PlannedPart & Pick<Instalment, 'payment_ref' | 'collected_at'>;
 
-/** Why the gateway does not accept a part of the refund, or null. */
+/** Why the gateway does not accept one of the refunds that it would have to make, or null. */
 function explainCapabilities(
   { refundMin, refundsMax, refundDays }: Capabilities,
   parts: PlannedCard[],
   counts: Map<string, number>,
   now: Temporal.Instant,
 ): string | null {
-  for (const { instalment, amount, payment } of parts) {
+  for (const together of byPayment(parts)) {
+    const [{ payment_ref, collected_at: taken }] = together;
+    const name = `Payment ${together.map(({ instalment }) => instalment).join(' with ')}`;
+    const amount = sumOf(together);
     if (amount < refundMin) {
-      return `Payment ${instalment} would return ${amount} cents, and the gateway refunds at least ${refundMin} cents.`;
+      return `${name} would return ${amount} cents, and the gateway refunds at least ${refundMin} cents.`;
     }
-    const count = counts.get(payment?.payment_ref ?? '') ?? 0;
+    const count = counts.get(payment_ref ?? '') ?? 0;
     if (refundsMax !== null && count >= refundsMax) {
-      return `Payment ${instalment} has ${count} refunds, and the gateway takes no more than ${refundsMax}.`;
+      return `${name} has ${count} refunds, and the gateway takes no more than ${refundsMax}.`;
     }
-    const taken = payment?.collected_at ?? null;
-    const isOld =
-      refundDays !== null && taken !== null && now.since(taken).total('hours') > refundDays * 24;
-    if (isOld) {
-      return `Payment ${instalment} was charged more than ${refundDays} days ago, and the gateway no longer refunds it.`;
+    if (refundDays !== null && taken && now.since(taken).total('hours') > refundDays * 24) {
+      return `${name} was charged more than ${refundDays} days ago, and the gateway no longer refunds it.`;
     }
   }
   return null;
@@ -86,12 +84,10 @@ export async function previewRefund(
     }
     const sources = await readSources(db, key);
     const parts = planRefund(merchant, sources, amount);
-    const payments = (parts ?? [])
-      .filter(({ kind }) => kind === 'card')
-      .map((part) => ({
-        ...part,
-        payment: sources.instalments.find(({ number }) => number === part.instalment),
-      }));
+    const payments = (parts ?? []).flatMap((part) => {
+      const payment = sources.instalments.find(({ number }) => number === part.instalment);
+      return part.kind === 'card' && payment ? [{ ...payment, ...part }] : [];
+    });
     const refused = explainCapabilities(
       deps.gateways.of(checkout.gateway).capabilities,
       payments,

@@ -21,9 +21,15 @@ import {
   recordWatch,
 } from './record-refund.ts';
 import { dueRefunds, listParts, lockWithCheckout, moveAsked } from './refund.sql.ts';
-import { NothingLeft, nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
+import {
+  byPayment,
+  NothingLeft,
+  nextRefundLookUp,
+  type RefundPart,
+  type RefundRequest,
+} from './refund.ts';
 import { readParts, readStart } from './refund-sources.sql.ts';
-import { startRefund } from './start-refund.ts';
+import { startRefund, sumOf } from './start-refund.ts';
 
 export type RefundProcessDeps = QueueDeps & {
   database: Database;
@@ -199,18 +205,19 @@ async function carryOut(
     // A hold is voided last: until then, everything that was reduced can be restored.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
+    const requests = byPayment(asked);
     const answers = await Promise.allSettled(
-      asked.map((part) =>
-        isDisputed && part.kind === 'card'
+      requests.map((request) => {
+        const part = { ...request[0], amount: sumOf(request) };
+        return isDisputed && part.kind === 'card'
           ? lookUp(deps.gateways.of(refund.gateway), merchant, part)
-          : ask(deps, merchant, refund, part, known !== undefined),
-      ),
+          : ask(deps, merchant, refund, part, known !== undefined);
+      }),
     );
-    const partAnswers = answers.flatMap((answer, index) =>
-      answer.status === 'fulfilled' && answer.value !== null
-        ? [{ part: asked[index] as RefundPart, answer: answer.value }]
-        : [],
-    );
+    const partAnswers = answers.flatMap((result, index) => {
+      const answer = result.status === 'fulfilled' ? result.value : null;
+      return answer === null ? [] : (requests[index] ?? []).map((part) => ({ part, answer }));
+    });
     const now = merchant.now();
     const outcome = await recordParts(deps, merchant, refund, partAnswers);
     const failure = answers.find((answer) => answer.status === 'rejected');
@@ -251,6 +258,7 @@ async function ask(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
+  /** The first part of the request, with the amount of all of them. */
   part: RefundPart,
   /** Whether the time of the request is already written to the part. */
   isNoted: boolean,
@@ -308,18 +316,18 @@ async function watch(
   refund: RefundRequest,
 ): Promise<void> {
   const parts = await reading(deps, (db) => listParts(db, refund));
-  const given = parts.filter(isOnCard);
+  const given = Map.groupBy(parts.filter(isOnCard), ({ refund_ref }) => refund_ref);
   const gateway = deps.gateways.of(refund.gateway);
   const time = merchant.forGateway();
   const states = await Promise.allSettled(
-    given.map(async (part) => {
-      assert(part.refund_ref !== null);
-      return await gateway.refundStatus(time, part.refund_ref);
+    [...given.keys()].map(async (refund_ref) => {
+      assert(refund_ref !== null);
+      return await gateway.refundStatus(time, refund_ref);
     }),
   );
-  const returned = given.filter((_, index) => {
+  const returned = [...given.values()].flatMap((parts, index) => {
     const state = states[index];
-    return state?.status === 'fulfilled' && state.value.status === 'failed';
+    return state?.status === 'fulfilled' && state.value.status === 'failed' ? parts : [];
   });
   // A check that got no answer does not count. It is retried, because it may have been the last one.
   const failure = states.find((state) => state.status === 'rejected');

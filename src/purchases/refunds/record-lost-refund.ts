@@ -8,14 +8,15 @@ import type { Random } from '#platform/shared/random.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { reserveRefund } from './create-refund.ts';
 import { lockRefund, movePart, sumRefunds } from './refund.sql.ts';
+import { byPayment } from './refund.ts';
 import { readStart } from './refund-sources.sql.ts';
-import { startRefund } from './start-refund.ts';
+import { startRefund, sumOf } from './start-refund.ts';
 
 /**
  * Records a refund that the gateway made before the database was restored (decision 0098), in a
  * transaction that holds the checkout's lock. The request is written again under its own id and
- * split again. Each of the gateway's refunds must be a part of that split; the service then
- * continues it like any other refund.
+ * split again. Each of the gateway's refunds must have the amount that this split takes from its
+ * payment; the service then continues it like any other refund.
  */
 export async function recordLostRefund(
   deps: { clock: Clock; random: Random },
@@ -54,12 +55,13 @@ export async function recordLostRefund(
   const started = await startRefund(deps, db, merchant, refund, facts, 'requested', claim);
   if (typeof started === 'string') throw new CannotRecord('the refund cannot begin now');
   await writeTogether(db, started.writes);
+  const requests = byPayment(started.parts.filter(({ kind }) => kind === 'card'));
   for (const { own_id, amount, reference } of records) {
-    const part = started.parts.find((one) => one.id === own_id && one.status === 'open');
-    if (part?.kind !== 'card' || part.amount !== amount) {
+    const parts = requests.find(([first]) => first.id === own_id) ?? [];
+    if (sumOf(parts) !== amount) {
       throw new CannotRecord('the refund would be taken from other payments now');
     }
     // A part with a reference is looked up and never sent.
-    await movePart(db, part, { refund_ref: reference });
+    for (const part of parts) await movePart(db, part, { refund_ref: reference });
   }
 }

@@ -175,18 +175,21 @@ export async function countFailedRests(
   return count;
 }
 
-/** How many refunds each of the gateway's payments has, including those in flight. */
+/**
+ * How many refunds each of the gateway's payments has, including those in flight and those that
+ * failed there. All parts of a round are one refund (`byPayment`).
+ */
 export async function countCardRefunds(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
 ): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('refund_parts')
-    .select(['payment_ref', sql<number>`count(*)::integer`.as('count')])
+    .select(['payment_ref', sql<number>`count(distinct (refund_id, round))::integer`.as('count')])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('kind', '=', 'card')
-    .where('status', 'in', ['open', 'done'])
+    .where((is) => is.or([is('status', 'in', ['open', 'done']), is('refund_ref', 'is not', null)]))
     .where('payment_ref', 'is not', null)
     .groupBy('payment_ref')
     .execute();

@@ -77,6 +77,24 @@ function payments(...statuses: InstalmentStatus[]) {
   }));
 }
 
+type Payment = ReturnType<typeof payments>[number] & { payment_ref?: string };
+
+/** Each payment was collected by one of the gateway's, unless it names another. */
+const split = (
+  plan: Payment[],
+  returned: [number, number][],
+  amount: number,
+  payment_min: number,
+  refund_min = 1,
+) =>
+  splitRefund(
+    plan.map((one) => ({ payment_ref: `payment ${one.number}`, ...one })),
+    new Map(returned),
+    amount,
+    payment_min,
+    refund_min,
+  );
+
 const written = (parts: PlannedPart[] | null) =>
   parts?.map((part) => `${part.instalment} ${part.kind} ${part.amount}`) ?? null;
 
@@ -123,16 +141,15 @@ describe('a refund is taken from uncollected payments, then the hold, then the c
     ],
   ] as [string, ReturnType<typeof payments>, [number, number][], number, string[]][]) {
     test(name, () => {
-      assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 1)), expected);
+      assert.deepEqual(written(split(plan, returned, amount, 1)), expected);
     });
   }
 });
 
 test('a refund larger than what is left of the payments is not split', () => {
   const error = new NothingLeft('1 cents of a refund have no payment to come from');
-  const returned = new Map([[1, 50]]);
-  assert.throws(() => splitRefund(payments('collected'), returned, 51, 1), error);
-  assert.deepEqual(written(splitRefund(payments('collected'), returned, 50, 1)), ['1 card 50']);
+  assert.throws(() => split(payments('collected'), [[1, 50]], 51, 1), error);
+  assert.deepEqual(written(split(payments('collected'), [[1, 50]], 50, 1)), ['1 card 50']);
 });
 
 describe('a refund leaves no payment with less than the gateway takes', () => {
@@ -223,17 +240,19 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
     ],
   ] as [string, ReturnType<typeof payments>, [number, number][], number, string[] | null][]) {
     test(name, () => {
-      assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 80)), expected);
+      assert.deepEqual(written(split(plan, returned, amount, 80)), expected);
     });
   }
 
   const anyPayment = fc.record({
+    payment_ref: fc.constantFrom('one', 'two', 'three'),
     amount: fc.integer({ min: 1, max: 30 }),
     taken: fc.integer({ min: 0, max: 30 }),
     status: fc.constantFrom<InstalmentStatus>('scheduled', 'overdue', 'collected', 'authorised'),
   });
   const anyPlan = fc.array(anyPayment, { minLength: 1, maxLength: 6 }).map((some) =>
-    some.map(({ amount, taken, status }, index) => ({
+    some.map(({ payment_ref, amount, taken, status }, index) => ({
+      payment_ref,
       number: index + 1,
       amount,
       reduced: Math.min(taken, amount),
@@ -243,14 +262,16 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
     })),
   );
 
+  const anyMinimum = fc.integer({ min: 1, max: 20 });
+
   test('for any payments, if any split allows it', () => {
     fc.assert(
-      fc.property(anyPlan, fc.nat(), fc.integer({ min: 1, max: 20 }), (plan, some, least) => {
+      fc.property(anyPlan, fc.nat(), anyMinimum, anyMinimum, (plan, some, least, card) => {
         const room = (one: (typeof plan)[number]) => one.amount - one.reduced;
         const total = plan.reduce((sum, one) => sum + room(one), 0);
         if (total === 0) return;
         const amount = 1 + (some % total);
-        const parts = splitRefund(plan, new Map(), amount, least);
+        const parts = split(plan, [], amount, least, card);
         const isPossible = hasAllowedSplit(
           plan.map((one) => ({ ...one, room: room(one) })),
           amount,
@@ -287,11 +308,50 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
       collected_at: null,
     }));
     const sumOf = (amount: number) =>
-      splitRefund(plan, new Map(), amount, 1_000)?.reduce((sum, part) => sum + part.amount, 0);
+      split(plan, [], amount, 1_000)?.reduce((sum, part) => sum + part.amount, 0);
     assert.equal(sumOf(100), 100);
     assert.equal(sumOf(70_000), 70_000);
     assert.equal(sumOf(120 * 1_199 - 1), undefined);
   });
+});
+
+describe('a refund returns no less to the card than the gateway takes, and leaves no less', () => {
+  const collected = payments('collected', 'collected', 'collected');
+  const together = collected.map((one) => ({ ...one, payment_ref: 'one' }));
+  for (const [name, plan, returned, amount, expected] of [
+    ['another payment gives what is missing', collected, [], 105, ['3 card 90', '2 card 15']],
+    ['a payment that is returned whole', collected, [], 110, ['3 card 100', '2 card 10']],
+    ['a payment would keep less', collected, [], 95, ['3 card 85', '2 card 10']],
+    ['a payment that has less left is passed over', collected, [[3, 95]], 50, ['2 card 50']],
+    ['until all is returned', collected, [[3, 90]], 210, ['3 card 10', '2 card 100', '1 card 100']],
+    [
+      'payments that were paid at once give together',
+      together,
+      [],
+      105,
+      ['3 card 100', '2 card 5'],
+    ],
+    ['a small refund of one payment cannot be more', collected.slice(0, 1), [], 5, ['1 card 5']],
+    ['one payment may keep less', collected.slice(0, 1), [], 95, ['1 card 95']],
+    [
+      'a payment that is not collected gives less',
+      payments('collected', 'scheduled'),
+      [],
+      105,
+      ['2 cancel 20', '1 card 85'],
+    ],
+    [
+      'what another payment must keep',
+      payments('collected', 'scheduled', 'scheduled'),
+      [],
+      45,
+      ['3 cancel 20', '2 cancel 15', '1 card 10'],
+    ],
+  ] as [string, Payment[], [number, number][], number, string[]][]) {
+    test(name, () => {
+      assert.deepEqual(written(split(plan, returned, amount, 80, 10)), expected);
+    });
+  }
 });
 
 /** Tries every choice of payments that are taken entirely. */

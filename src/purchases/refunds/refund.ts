@@ -1,3 +1,4 @@
+import { commonRefundMin } from '#gateway/capabilities.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -164,18 +165,31 @@ export const requestedId = (merchant_id: string, request_id: string) =>
 export const partId = (refund_id: string, round: number, instalment: number) =>
   derivedId('refund part', refund_id, round, instalment);
 
+/**
+ * Groups what is taken from the card by the gateway's payments. A shopper may have paid several
+ * payments of the plan at once. The gateway makes one refund for all parts that are taken from one
+ * of its payments, under the id and the key of the first part.
+ */
+export const byPayment = <Part extends { payment_ref: string | null }>(parts: Part[]) =>
+  [...Map.groupBy(parts, ({ payment_ref }) => payment_ref).values()] as [Part, ...Part[]][];
+
 export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
 
 type RefundablePayment = Pick<
   Instalment,
-  'number' | 'amount' | 'reduced' | 'status' | 'collected_at'
+  'number' | 'amount' | 'reduced' | 'status' | 'collected_at' | 'payment_ref'
 >;
 
 const kindOf = (status: InstalmentStatus): RefundPartKind =>
   status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
 
 /** The amount that a refund may take from a payment. */
-type Source = { instalment: number; kind: RefundPartKind; room: number };
+type Source = {
+  instalment: number;
+  kind: RefundPartKind;
+  room: number;
+  payment_ref: string | null;
+};
 
 /**
  * Splits a refund over the payments (decision 0014): first payments not yet collected, from the last
@@ -186,29 +200,45 @@ type Source = { instalment: number; kind: RefundPartKind; room: number };
  * gateway takes no less (decision 0027). The amount that it must keep is taken from the others. If
  * no split allows that, returns null, and the refund waits for the capture of the hold, after which
  * the card can return any amount. Without a hold the payment is left with less.
+ *
+ * Each refund that the gateway makes is of at least `refund_min`, if any split allows that, because
+ * the gateway makes no smaller one.
  */
 export function splitRefund(
   instalments: RefundablePayment[],
   returned: ReadonlyMap<number, number>,
   amount: number,
   payment_min: number,
+  refund_min = commonRefundMin,
 ): PlannedPart[] | null {
   const sources = sourcesOf(instalments, returned);
-  const missing = amount - sources.reduce((sum, { room }) => sum + room, 0);
+  const missing = amount - roomOf(sources);
   if (missing > 0)
     throw new NothingLeft(`${missing} cents of a refund have no payment to come from`);
-  const inOrder = takeInOrder(sources, amount);
-  const isAllowed = sources.every((source, index) =>
-    leavesEnough(source, inOrder[index] ?? 0, payment_min),
-  );
-  const allowed = isAllowed ? inOrder : takeAllowed(sources, amount, payment_min);
-  if (allowed === null && sources.some(({ kind }) => kind === 'hold')) return null;
-  const takes = allowed ?? inOrder;
-  return sources.flatMap(({ instalment, kind }, index) => {
-    const take = takes[index] ?? 0;
-    return take === 0 ? [] : [{ instalment, kind, amount: take }];
-  });
+  const open = sources.filter(({ kind }) => kind !== 'card');
+  const card = sources.filter(({ kind }) => kind === 'card');
+  const onCard = roomOf(card);
+  /** Takes from payments that are not collected, and leaves at least `least` for the card. */
+  const takeOpen = (least: number) =>
+    takeAllowed(open, onCard - least, amount - least, payment_min);
+  const allowed = takeOpen(0);
+  if (allowed === null && open.some(({ kind }) => kind === 'hold')) return null;
+  const inOrder = allowed ?? takeInOrder(open, amount);
+  const left = amount - sum(inOrder);
+  const isTooLittle = left > 0 && left < refund_min && Math.min(amount, onCard) >= refund_min;
+  const takes = (isTooLittle && takeOpen(refund_min)) || inOrder;
+  return [...partsOf(open, takes), ...returnToCard(card, amount - sum(takes), refund_min)];
 }
+
+const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + amount, 0);
+
+const roomOf = (sources: Source[]) => sum(sources.map(({ room }) => room));
+
+const partsOf = (sources: Source[], takes: number[]): PlannedPart[] =>
+  sources.flatMap(({ instalment, kind }, index) => {
+    const amount = takes[index] ?? 0;
+    return amount === 0 ? [] : [{ instalment, kind, amount }];
+  });
 
 /** The payments that have something left, in the order in which a refund takes from them. */
 function sourcesOf(
@@ -224,10 +254,11 @@ function sourcesOf(
     return other.number - one.number;
   });
   return newestFirst
-    .map(({ number, status, amount, reduced }) => ({
+    .map(({ number, status, amount, reduced, payment_ref }) => ({
       instalment: number,
       kind: kindOf(status),
       room: amount - reduced - (returned.get(number) ?? 0),
+      payment_ref,
     }))
     .filter(({ room }) => room > 0);
 }
@@ -241,21 +272,25 @@ function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] 
   });
 }
 
-/** The card can return any amount, and nothing is collected for a payment that is taken entirely. */
-function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
-  return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
-}
+/** Nothing is collected for a payment that is taken entirely. */
+const leavesEnough = ({ room }: Source, take: number, payment_min: number): boolean =>
+  take === 0 || take === room || room - take >= payment_min;
 
 /**
- * The first allowed split, which takes the newest payments entirely. Chooses which payments are
- * taken entirely; the others give what they need not keep, and the card gives the rest. Returns null
- * if no split is allowed.
+ * The first allowed split over payments that are not collected, which takes the newest entirely. If
+ * taking them in order is not allowed, chooses which payments are taken entirely; the others give
+ * what they need not keep, and the card gives the rest. Returns null if no split is allowed.
  */
-function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
-  const open = sources.filter(({ kind }) => kind !== 'card');
-  const onCard = sources
-    .filter(({ kind }) => kind === 'card')
-    .reduce((sum, { room }) => sum + room, 0);
+function takeAllowed(
+  open: Source[],
+  onCard: number,
+  amount: number,
+  payment_min: number,
+): number[] | null {
+  const inOrder = takeInOrder(open, amount);
+  if (open.every((source, index) => leavesEnough(source, inOrder[index] ?? 0, payment_min))) {
+    return inOrder;
+  }
   const spare = ({ room }: Source) => Math.max(0, room - payment_min);
   // The payments of a plan are mostly equal, so there are few distinct states.
   const failed = new Set<string>();
@@ -275,14 +310,47 @@ function takeAllowed(sources: Source[], amount: number, payment_min: number): nu
   };
   const whole = choose(0, amount, 0);
   if (whole === null) return null;
-  const isWhole = (index: number) => whole[index] === true;
-  const cancelled = open.reduce((sum, { room }, index) => sum + (isWhole(index) ? room : 0), 0);
-  // The open payments come first in `sources`.
-  const partly = sources.map((source, index) => ({
-    room: isWhole(index) ? 0 : source.kind === 'card' ? source.room : spare(source),
-  }));
+  const cancelled = roomOf(open.filter((_, index) => whole[index]));
+  const partly = open.map((source, index) => ({ room: whole[index] ? 0 : spare(source) }));
   const takes = takeInOrder(partly, amount - cancelled);
-  return takes.map((take, index) => (isWhole(index) ? (sources[index]?.room ?? 0) : take));
+  return open.map(({ room }, index) => (whole[index] ? room : (takes[index] ?? 0)));
+}
+
+/**
+ * Takes an amount from collected payments. If possible, no refund that the gateway makes is smaller
+ * than `refund_min`, and neither is what it leaves, so that the rest can be refunded later.
+ */
+function returnToCard(card: Source[], amount: number, refund_min: number): PlannedPart[] {
+  const payments = byPayment(card);
+  const rooms = payments.map(roomOf);
+  const takes =
+    takeAtLeast(rooms, amount, refund_min, refund_min) ??
+    takeAtLeast(rooms, amount, refund_min, 1) ??
+    takeInOrder(
+      rooms.map((room) => ({ room })),
+      amount,
+    );
+  return payments.flatMap((sources, index) =>
+    partsOf(sources, takeInOrder(sources, takes[index] ?? 0)),
+  );
+}
+
+/**
+ * Takes nothing or at least `min` from each of the rooms, the first ones first, and leaves nothing or
+ * at least `keep` in each that it takes from. Returns null if it finds no such split.
+ */
+function takeAtLeast(rooms: number[], amount: number, min: number, keep: number): number[] | null {
+  let left = amount;
+  const isAllowed = (room: number, take: number) =>
+    take >= min && (take === room || room - take >= keep) && (take === left || left - take >= min);
+  const takes = rooms.map((room) => {
+    const most = Math.min(room, left);
+    // If a room gives less, the next ones give so much more that it is enough for them, too.
+    const take = [most, most - min].find((one) => isAllowed(room, one)) ?? 0;
+    left -= take;
+    return take;
+  });
+  return left === 0 ? takes : null;
 }
 
 type Disputed = { instalment: number; amount: number };
