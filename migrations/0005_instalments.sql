@@ -94,7 +94,7 @@ create unique index collections_collected on collections (merchant_id, checkout_
   where status = 'collected';
 create index collections_by_id on collections (id);
 create index collections_by_payment_ref on collections (payment_ref) where payment_ref is not null;
-create index collections_by_time on collections using brin (created_at);
+create index collections_by_time on collections (created_at) where status = 'collected';
 
 -- A card is stored only for later payments, with the consent that the shopper gave (decision 0027).
 create table stored_cards (

@@ -98,4 +98,4 @@ create table refund_parts (
 );
 create index refund_parts_of_checkout on refund_parts (checkout_id, merchant_id);
 create index refund_parts_by_refund_ref on refund_parts (refund_ref) where refund_ref is not null;
-create index refund_parts_by_time on refund_parts using brin (keyed_at);
+create index refund_parts_by_time on refund_parts (keyed_at) where status = 'done';

@@ -104,6 +104,8 @@ create index alerts_due on alerts (due_at) where due_at is not null;
 create index alerts_by_time on alerts (at);
 create index alerts_by_kind on alerts (kind, at, id);
 create index alerts_open on alerts (at, id) where closed_at is null;
+-- The service looks through the open alerts for those whose cause has ended.
+create index alerts_open_by_id on alerts (id) where closed_at is null;
 create index alerts_open_of_merchant on alerts (merchant_id, at, id)
   where closed_at is null and merchant_id is not null;
 create index alerts_taken on alerts (at, id) where closed_at is null and taken_at is not null;

@@ -35,6 +35,7 @@ import { createSealing } from '#platform/shared/sealing.ts';
 import { createOtlpExporter } from '#platform/tracing/otlp-exporter.ts';
 import { createTracer } from '#platform/tracing/trace.ts';
 import { attemptCommits } from '#purchases/callbacks/delivery/attempt-commits.ts';
+import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import {
   type CallbackSenderOptions,
   createCallbackSender,
@@ -123,6 +124,7 @@ export async function createDeps(
       await sender.close();
       sentExchanges.close();
       await recordAttempt.settled();
+      await writeDestinationStatistics(base).catch(() => {});
       await mail?.close();
       await tracer?.close();
       await database.close();

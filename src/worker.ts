@@ -20,7 +20,6 @@ import { deleteEndedWindows } from '#platform/http/rate-limits.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { deliverMerchantCallbacks } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
-import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import { dueCallbacks } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
 import {
   expireAttempts,
@@ -281,7 +280,6 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   { name: "post the end of the operators' actions", pauseSeconds: 300, run: publishEnd },
   { name: 'add up the charts', pauseSeconds: 30, run: (deps) => rollUp(deps) },
   { name: 'add up what is overdue', pauseSeconds: 60, run: rollUpOverdue },
-  { name: 'write statistics of receivers', pauseSeconds: 5, run: writeDestinationStatistics },
   {
     name: 'continue bulk actions',
     pauseSeconds: 0.5,

@@ -120,10 +120,10 @@ async function createRows(name: string, account: Account): Promise<Rows> {
   );
   await pool.query(
     `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
-       status, created_at, first_approver, approver, approved_at, export_id, exported_at)
+       status, created_at, first_approver, approver, approved_at, export_id, exported_at, bank_account)
      values
-       ($1, $2, 1, 'TR-1', '2026-01-05', 100, 'ZAR', 1, 'draft', now(), null, null, null, null, null),
-       ($1, $3, 2, 'TR-2', '2026-01-06', 100, 'ZAR', 1, 'exported', now(), 'a', 'b', now(), $4, now())`,
+       ($1, $2, 1, 'TR-1', '2026-01-05', 100, 'ZAR', 1, 'draft', now(), null, null, null, null, null, null),
+       ($1, $3, 2, 'TR-2', '2026-01-06', 100, 'ZAR', 1, 'exported', now(), 'a', 'b', now(), $4, now(), 1)`,
     [account.merchant.id, payout, id(), bankRun],
   );
   await pool.query(

@@ -146,7 +146,7 @@ async function createPayout(status: 'draft' | 'exported'): Promise<string> {
   );
   if (status === 'exported') {
     await query(
-      `update payouts set status = 'exported', first_approver = 'a', approver = 'b',
+      `update payouts set status = 'exported', first_approver = 'a', approver = 'b', bank_account = 1,
          approved_at = now(), export_id = $2, exported_at = now() where id = $1`,
       id,
       deps.random.uuid(),

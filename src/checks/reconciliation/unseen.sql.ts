@@ -55,7 +55,8 @@ export async function listUnseen(
        select k.payment_ref, k.merchant_id, k.checkout_id, k.settled_at
        from payment_attempts a join collections k on k.merchant_id = a.merchant_id
          and k.checkout_id = a.checkout_id and k.payment_ref = a.payment_ref
-       where k.status = 'collected' and ${isWithin('a.created_at')}
+       where k.status = 'collected' and a.status = any ('{authorised,charged}')
+         and ${isWithin('a.created_at')}
        union all
        select k.payment_ref, k.merchant_id, k.checkout_id, k.settled_at
        from collections k left join payment_attempts a on a.merchant_id = k.merchant_id

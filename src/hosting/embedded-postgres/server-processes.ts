@@ -49,7 +49,10 @@ async function isPostmasterOf(cluster: Cluster, pid: number): Promise<boolean> {
     const { args, folder } = await readProcess(pid);
     return args.includes('-D') && (args.includes(cluster.data) || folder === cluster.data);
   }
-  if (process.platform === 'win32') return true;
+  if (process.platform === 'win32') {
+    // Each process of PostgreSQL has a pipe for its signals. A pid is soon used again.
+    return (await fs.readdir('\\\\.\\pipe\\')).includes(`pgsignal_${pid}`);
+  }
   try {
     const { stdout } = await runProgram('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);
     return stdout.trim().endsWith(` -D ${cluster.data}`);

@@ -194,10 +194,10 @@ async function duesOf(
   db: Handle,
   rows: PostingRow[],
 ): Promise<{ merchant_id: string; day: string; amount: number }[]> {
-  const planned = await listPlanned(db, rows);
+  const planned = Map.groupBy(await listPlanned(db, rows), (one) => one.checkout_id);
   const dues = sums<{ merchant_id: string; day: string }>();
   for (const { merchant_id, checkout_id, kind, amount, instalment } of rows) {
-    const payments = planned.filter((one) => one.checkout_id === checkout_id);
+    const payments = planned.get(checkout_id) ?? [];
     if (kind === 'sold') {
       for (const { due_on, amount: part } of payments) dues.add({ merchant_id, day: due_on }, part);
       continue;

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { listMerchantRows } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
@@ -58,7 +57,7 @@ export async function writeBankFile(
     const { merchant_id, bank_account } = payout;
     const merchant = merchants.get(merchant_id) as MerchantRow;
     const found = accounts.get(keyOf({ merchant_id, number: bank_account }));
-    assert(found, 'a payout is exported only to an account');
+    if (!found) throw new OperatorError(`The bank account of payout ${payout.id} is not known.`);
     const account = { ...found, account_number: mustOpen(deps.sealing, found) };
     rows.push({ payout, merchant, account });
   }

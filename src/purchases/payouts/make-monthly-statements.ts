@@ -7,7 +7,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import { findRecordEnd } from '#record/alerts/publish-end.ts';
-import { stateEntries } from '#record/ledger/post-entries.ts';
+import { entriesTogether, stateEntries } from '#record/ledger/post-entries.ts';
 import { sumStatement } from '#record/ledger/settlement.sql.ts';
 import { findStatementAddress } from './bank-account.sql.ts';
 import type { PayoutDeps } from './make-payouts.ts';
@@ -42,9 +42,6 @@ export type MonthlyDeps = PayoutDeps & {
 };
 
 const leaseSeconds = 600;
-
-/** A transaction takes this many lines, so that it stays short however many lines a month has. */
-const linesTogether = 10_000;
 
 const work: MerchantDueWork<'statement_months', MonthlyDeps> = {
   due: dueStatementMonths,
@@ -121,9 +118,10 @@ async function goOn(
   await lockPayouts(db, merchant.id);
   const { month, number } = locked;
   const before = timestamp(endOfMonth(month, merchant.territory.time_zone));
-  const added = await stateEntries(db, merchant.id, { ...locked, before, max: linesTogether });
+  // A transaction takes a part of a large month, so that it stays short.
+  const added = await stateEntries(db, merchant.id, { ...locked, before, max: entriesTogether });
   const lines = locked.lines + added;
-  if (added === linesTogether) {
+  if (added === entriesTogether) {
     const leased_until = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
     await moveStatementMonth(db, merchant.id, { lines, leased_until });
     return 'lines';

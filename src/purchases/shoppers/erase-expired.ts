@@ -132,6 +132,9 @@ const earlier = (one: Temporal.Instant, other: Temporal.Instant) =>
   Temporal.Instant.compare(one, other) < 0 ? one : other;
 
 /** Erases a checkout, or checks it again later. Never throws: the row is due again. */
+/** The answers to requests about a checkout are gone by then, whatever the zones and clocks. */
+const answersGoneDays = 3;
+
 async function eraseOrWait(
   deps: ErasureDeps,
   merchant: Merchant,
@@ -153,7 +156,8 @@ async function eraseOrWait(
         const end = expiryOf(deps, lastMovement(checkout, await readMovements(db, key)));
         if (Temporal.Instant.compare(end, now) > 0) return earlier(end, limitOf(now));
         if (!(await deleteErasure(db, { ...key, lease }))) return null;
-        await eraseFinished(deps, db, [checkout], times.now);
+        const hasAnswers = (deps.retentionDays ?? 0) < answersGoneDays;
+        await eraseFinished(deps, db, [checkout], times.now, { hasAnswers });
         return null;
       }
       await deleteErasure(db, { ...key, lease });

@@ -121,7 +121,7 @@ export async function eraseShopper(
     }
     const { erased, refused } = await sortOut(deps, db, locked);
     const finished = locked.filter(({ id }) => erased.includes(id));
-    const kept = await eraseFinished(deps, db, finished, now, locked);
+    const kept = await eraseFinished(deps, db, finished, now, { known: locked });
     await updateErasedLinkCustomers(db, email, now);
     await eraseUnopened(db, links, locked, now);
     await deleteErasedRequests(db, email);
@@ -164,20 +164,22 @@ async function eraseUnopened(
 
 /**
  * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete
- * its records of the shopper. The shopper's names are read from the checkouts in `known`.
+ * its records of the shopper. The shopper's names are read from the checkouts in `known`. Answers that
+ * are stored for retries are gone after a day, and to look for them reads all of an integration.
  */
 export async function eraseFinished(
   deps: OperatorDeps,
   db: Handle,
   finished: Checkout[],
   now: ReturnType<typeof timestamp>,
-  known: Checkout[] = finished,
+  { known = finished, hasAnswers = true }: { known?: Checkout[]; hasAnswers?: boolean } = {},
 ): Promise<Kept[]> {
   const identifiers = identifiersOf(known.map(({ customer }) => customer));
   const pseudonym = `erased-${deps.random.bytes(8).toString('hex')}`;
   const kept: Kept[] = [];
   for (const checkout of finished) {
-    kept.push(...(await eraseCheckout(deps, db, checkout, identifiers, pseudonym, now)));
+    const as = { identifiers, pseudonym, hasAnswers };
+    kept.push(...(await eraseCheckout(deps, db, checkout, as, now)));
   }
   if (finished.length > 0) await updateErasedSearches(db, identifiers.texts, now);
   return kept;
@@ -214,10 +216,10 @@ async function eraseCheckout(
   deps: OperatorDeps,
   db: Handle,
   checkout: Checkout,
-  identifiers: Identifiers,
-  pseudonym: string,
+  as: { identifiers: Identifiers; pseudonym: string; hasAnswers: boolean },
   now: ReturnType<typeof timestamp>,
 ): Promise<Kept[]> {
+  const { identifiers, pseudonym, hasAnswers } = as;
   const { merchant_id, id: checkout_id, integration_id } = checkout;
   const key = { merchant_id, checkout_id };
   const changed = { ...checkout, ...pseudonymise(checkout, identifiers, pseudonym) };
@@ -268,7 +270,7 @@ async function eraseCheckout(
   const subjects = [...ids, ...[...disputes, ...sent].map(({ id }) => id)];
   const alerts = await eraseAlerts(db, key, subjects, identifiers);
   const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
-  const answers = await eraseAnswers(db, integrations, ids, identifiers);
+  const answers = hasAnswers ? await eraseAnswers(db, integrations, ids, identifiers) : [];
   // The reason that an operator gave when closing an alert belongs to an action on the alert.
   await updateErasedTexts(db, [...subjects, ...alerts], now);
   const count = answers.filter((one) => namesPerson(one.key, identifiers)).length;

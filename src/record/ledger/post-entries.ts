@@ -50,13 +50,21 @@ export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[])
 /** The amounts of an entry without a fee. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
 
+/** A statement moves so many entries in a second or two. A payout may have half a million. */
+export const entriesTogether = 10_000;
+
 /** Turns all entries before a time into lines of a payout, in order. Returns the number of lines. */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },
   before: Timestamp,
 ): Promise<number> {
-  return await moveToPayout(db, payout.merchant_id, payout.id, before);
+  const to = { payout_id: payout.id, before, max: entriesTogether };
+  for (let lines = 0; ; ) {
+    const moved = await moveToPayout(db, payout.merchant_id, { ...to, lines });
+    lines += moved;
+    if (moved < entriesTogether) return lines;
+  }
 }
 
 /** Turns entries into lines of a monthly statement, the oldest first. Returns how many. */

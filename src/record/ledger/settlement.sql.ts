@@ -178,19 +178,21 @@ export async function sumOpenEntries(
   return rows;
 }
 
-/** Turns entries into lines of a payout, in the order in which they happened. Returns how many. */
+/** Turns the oldest entries before a time into lines of a payout. Returns how many. */
 export async function moveToPayout(
   db: Handle,
   merchant_id: string,
-  payout_id: string,
-  before: Timestamp,
+  to: { payout_id: string; lines: number; before: Timestamp; max: number },
 ): Promise<number> {
   const { numAffectedRows } = await sql`
-    update settlement_entries e set payout_id = ${payout_id}, line = v.line
+    update settlement_entries e set payout_id = ${to.payout_id}, line = v.line
     from (
-      select id, row_number() over (order by at, id) as line from settlement_entries
-      where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
-        and at < ${before}
+      select id, ${to.lines}::integer + row_number() over (order by at, id) as line from (
+        select id, at from settlement_entries
+        where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
+          and at < ${to.before}
+        order by at, id limit ${to.max}
+      ) oldest
     ) v
     where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
   return Number(numAffectedRows);
