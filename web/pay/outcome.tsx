@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
-import { buttonWords, CancelButton } from './form.tsx';
+import { buttonWords, CancelButton, Trouble } from './form.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import type { Payment } from './payment.ts';
 import type { View } from './payment-state.ts';
@@ -72,6 +72,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
   const leaving = view.activity === 'leaving';
   return (
     <Card sign="bank" title={i18n.text('bank')}>
+      <Trouble view={view} decline={null} />
       <p>{leaving ? i18n.text('bank_leaving') : i18n.text('bank_next', { amount })}</p>
       <button
         type="button"

@@ -95,6 +95,10 @@ const inShort = (effects: Effect[]) =>
 type Row = [title: string, first: PayPage, steps: Step[], view: Partial<View>, effects: string[]];
 
 const sent = [submitted, checked];
+/** The shopper leaves the bank's challenge, or a session, and pays again. */
+const choosesAgain: Step = { type: 'chose_again' };
+const sentAgain = [choosesAgain, ...sent];
+const laterBank = 'https://bank.example/later';
 const here = [payLate, { ...payLate }] as const;
 const submits: Step = { type: 'submitted', request: here[0], withCard: false };
 
@@ -488,9 +492,27 @@ const tables: Record<string, Row[]> = {
     [
       'is left for another term',
       begun,
-      [{ type: 'chose_again' }, goesOn],
+      [choosesAgain, goesOn],
       { activity: 'paying' },
       ['remember', 'ask pay', 'wait'],
+    ],
+    [
+      'and is left in vain says so beside its form',
+      begun,
+      [choosesAgain, goesOn, answers('pay', begun)],
+      { choosesAgain: false, unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'in place of another one shows its own form',
+      begun,
+      [
+        choosesAgain,
+        goesOn,
+        answers('pay', pageOf('begun', { card_session: { client_secret: 'later' } })),
+      ],
+      { choosesAgain: false, unfinished: false },
+      ['stop_waiting'],
     ],
     ['cannot be confirmed before it began', open, [confirms], {}, []],
     [
@@ -516,7 +538,35 @@ const tables: Record<string, Row[]> = {
       {},
       ['remember', `assign ${bank} in 0`],
     ],
-    ['is left for another card', challenge, [{ type: 'chose_again' }], { choosesAgain: true }, []],
+    ['is left for another card', challenge, [choosesAgain], { choosesAgain: true }, []],
+    [
+      'of the other card leads to its bank',
+      challenge,
+      [...sentAgain, answers('pay', pageOf('challenge', { challenge_url: laterBank }))],
+      { activity: 'leaving' },
+      [`assign ${laterBank} in 0`],
+    ],
+    [
+      'that the shopper left does not lead to its bank if the other payment did not begin',
+      challenge,
+      [...sentAgain, answers('pay', challenge)],
+      { activity: 'idle', choosesAgain: false, unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'that the shopper left does not lead to its bank if the request was lost',
+      challenge,
+      [
+        ...sentAgain,
+        answers('pay', null, 502),
+        due,
+        answers('state', null),
+        due,
+        answers('state', challenge),
+      ],
+      { activity: 'idle', choosesAgain: false, unfinished: true },
+      ['stop_waiting'],
+    ],
     [
       'of an attempt is continued at the bank',
       planWith({ status: 'challenge', challenge_url: bank }),

@@ -63,6 +63,8 @@ export type Tab = {
   view: View;
   /** This tab's request whose outcome it has not seen yet. */
   asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
+  /** The document when this tab last sent a payment. An attempt that waits in it is left. */
+  left: PayPage | null;
   /** The request that waits until its card is checked, and the number of that check. */
   wanted: { number: number; request: CardRequest } | null;
   /** Numbers the requests. Only the answer to the newest one counts. */
@@ -146,7 +148,7 @@ export function firstView(page: PayPage | null): View {
 }
 
 export function firstTab(page: PayPage): Tab {
-  return { view: firstView(page), asked: null, wanted: null, newest: 0, polls: 0 };
+  return { view: firstView(page), asked: null, left: null, wanted: null, newest: 0, polls: 0 };
 }
 
 export function isBusy({ page, activity }: View): boolean {
@@ -303,13 +305,14 @@ function takeCard(tab: Tab, number: number, made: SubmittedCard): Reaction {
 
 function send(tab: Tab, request: CardRequest, card_token: string | null): Reaction {
   const { step, ...body } = request;
+  const sending = { ...tab, left: tab.view.page, polls: 0 };
   if (request.step === 'confirm') {
     const onPlan = tab.view.page?.attempt?.status === 'begun';
-    const asked = { ...tab, asked: 'confirm', polls: 0 } as const;
+    const asked = { ...sending, asked: 'confirm' } as const;
     return ask(asked, step, {}, ...(onPlan ? [] : [{ type: 'remember' } as const]));
   }
   if (request.step === 'pay') {
-    const asked = { ...tab, asked: 'pay', polls: 0 } as const;
+    const asked = { ...sending, asked: 'pay' } as const;
     const gateway = tab.view.page?.gateway;
     const sent = { ...body, card_token, ...(gateway !== undefined && { gateway }) };
     return ask(asked, step, sent, { type: 'remember' });
@@ -322,7 +325,7 @@ function send(tab: Tab, request: CardRequest, card_token: string | null): Reacti
       : hasEnded(attempt)
         ? attempt.number
         : attempt.number - 1;
-  return ask({ ...show(tab, { seenAttempt }), asked: request, polls: 0 }, step, {
+  return ask({ ...show(sending, { seenAttempt }), asked: request }, step, {
     ...body,
     card_token,
   });
@@ -364,7 +367,7 @@ function refuse(tab: Tab, problem: CardProblem | null): Reaction {
 }
 
 function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
-  const { asked, view } = tab;
+  const { asked, left, view } = tab;
   // The card form of another gateway needs another document.
   if (view.page !== null && page.gateway !== view.page.gateway) {
     const gone = show({ ...tab, asked: null }, { activity: 'leaving' });
@@ -378,11 +381,18 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   switch (page.status) {
     case 'paying':
       return askLater(show(tab, { page, activity: 'idle' }));
-    case 'begun':
-      // The form confirmed nothing that the gateway knows of.
-      return stay(show(shown, { choosesAgain: false, unfinished: asked === 'confirm' }));
+    case 'begun': {
+      // The form confirmed nothing that the gateway knows of, or the request began nothing.
+      const isLeft = page.card_session?.client_secret === left?.card_session?.client_secret;
+      const unfinished = asked === 'confirm' || (asked === 'pay' && isLeft);
+      return stay(show(shown, { choosesAgain: false, unfinished }));
+    }
     case 'challenge':
       if (!isPaying || page.challenge_url === null) return stay(shown);
+      // The request began nothing. At the bank the shopper would pay with the card that they left.
+      if (page.challenge_url === left?.challenge_url) {
+        return stay(show(shown, { choosesAgain: false, unfinished: true }));
+      }
       return stay(
         show(shown, { activity: 'leaving', choosesAgain: false }),
         leave(page.challenge_url),

@@ -90,6 +90,13 @@ export function attemptStates({
     begun: { page: begun },
     'begun-isizulu': { page: { ...begun, ...inZulu } },
     challenge: { page: challenge },
+    'challenge-left-in-vain': {
+      page: challenge,
+      clicks: ['Use another card'],
+      step: 'pay',
+      pay: challenge,
+      sees: 'Your payment did not go through.',
+    },
     'sent-to-bank': {
       page: live,
       step: 'pay',
