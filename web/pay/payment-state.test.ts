@@ -15,7 +15,14 @@ import {
 
 const shop = 'https://shop.example/paid';
 const bank = 'https://bank.example/challenge';
-const base = { attempt: null, decline: null, paused: false, challenge_url: null, return_url: null };
+const base = {
+  attempt: null,
+  session: null,
+  decline: null,
+  paused: false,
+  challenge_url: null,
+  return_url: null,
+};
 const pageOf = (status: PayPage['status'], changes: object = {}) =>
   ({ ...base, status, ...changes }) as PayPage;
 
@@ -37,8 +44,10 @@ const payLate = {
   keep_card: false,
   consent: null,
 } as PlanRequest;
-const planWith = (attempt: object | null) =>
+const session = { expires_at: '2026-12-16T08:30:00.000Z', scope: 'plan' };
+const planWith = (attempt: object | null, changes: object = { session }) =>
   pageOf('successful', {
+    ...changes,
     attempt: attempt && {
       number: 1,
       purpose: 'plan_payment',
@@ -100,6 +109,7 @@ const choosesAgain: Step = { type: 'chose_again' };
 const sentAgain = [choosesAgain, ...sent];
 const laterBank = 'https://bank.example/later';
 const here = [payLate, { ...payLate }] as const;
+const signedOut = planWith(null, { session: null });
 const submits: Step = { type: 'submitted', request: here[0], withCard: false };
 
 const tables: Record<string, Row[]> = {
@@ -619,6 +629,30 @@ const tables: Record<string, Row[]> = {
       planWith(null),
       [submits, answers('plan/pay', planWith(null))],
       { unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'whose outcome a shopper without a session may not see is not called a failure',
+      planWith(null),
+      [submits, answers('plan/pay', null), due, answers('state', signedOut)],
+      { activity: 'idle', unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'that ends after the session is not called a failure',
+      planWith(null),
+      [
+        ...[submits, answers('plan/pay', planWith({ status: 'working' }))],
+        ...[due, answers('state', signedOut)],
+      ],
+      { activity: 'idle', unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'that its form confirmed does not lead to the shop without a session',
+      planWith({ status: 'begun' }),
+      [confirms, checked, answers('confirm', signedOut)],
+      { activity: 'idle', returning: false, unfinished: false },
       ['stop_waiting'],
     ],
     [

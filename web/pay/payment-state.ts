@@ -373,7 +373,8 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
     const gone = show({ ...tab, asked: null }, { activity: 'leaving' });
     return stay(gone, { type: 'forget' }, { type: 'load_again' });
   }
-  if (page.attempt !== null || (asked !== null && typeof asked === 'object')) {
+  // Without a session, the document does not have the attempt that was asked for.
+  if (page.attempt !== null || (asked !== null && left?.status === 'successful')) {
     return acceptAttempt(tab, page);
   }
   const shown = show({ ...tab, asked: null }, { page, activity: 'idle' });
@@ -424,7 +425,9 @@ function acceptAttempt(tab: Tab, page: PayPage): Reaction {
   if (isAnswered && news?.status === 'challenge' && news.challenge_url) {
     return stay(show(ended, { activity: 'leaving' }), leave(news.challenge_url));
   }
-  const isLost = request !== null && !isAnswered && news?.status !== 'refused';
+  // Without a session the page cannot know the outcome. The plan shows what is paid.
+  const maySee = page.session !== null;
+  const isLost = request !== null && maySee && !isAnswered && news?.status !== 'refused';
   const unfinished = isLost || (asked === 'confirm' && news?.status === 'begun');
   return stay(show(ended, { unfinished }));
 }
