@@ -287,6 +287,16 @@ const tables: Record<string, Row[]> = {
       ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
     ],
     [
+      'is no longer called a failure once the payment went through after all',
+      open,
+      [
+        ...[...sent, answers('pay', null), due, answers('state', open)],
+        ...[due, answers('state', paying), due, answers('state', successful)],
+      ],
+      { unfinished: false },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
       'while cancelling: the page asks',
       open,
       [cancels, answers('cancel', null, 502)],

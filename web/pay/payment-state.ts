@@ -377,7 +377,10 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   if (page.attempt !== null || (asked !== null && left?.status === 'successful')) {
     return acceptAttempt(tab, page);
   }
-  const shown = show({ ...tab, asked: null }, { page, activity: 'idle' });
+  // What did not go through may have gone through since.
+  const isSame = page.status === view.page?.status;
+  const change = { page, activity: 'idle', unfinished: view.unfinished && isSame } as const;
+  const shown = show({ ...tab, asked: null }, change);
   const isPaying = asked === 'pay' || asked === 'confirm';
   switch (page.status) {
     case 'paying':
