@@ -79,6 +79,7 @@ async function serve(
     return json(response, { page: { ...state.page, language }, words: words[language].page });
   }
   if (step === 'session' && state?.link === 'ended') return response.writeHead(422).end();
+  if (step === 'report' && state?.report === 'limited') return response.writeHead(429).end();
   if (step !== 'state') gallery.acted.add(name);
   if (step === 'link' || step === 'report' || step === 'session') {
     return response.writeHead(202).end();

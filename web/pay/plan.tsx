@@ -82,11 +82,14 @@ export const sumOf = (payments: PlanPayment[]) =>
 export const mayProve = ({ session, sends_links }: PayPage) => session !== null || sends_links;
 
 /** The next step for a shopper who can do nothing here. */
-export function NoLinks({ page }: { page: PayPage }) {
+export const NoLinks = ({ page }: { page: PayPage }) => <AskMerchant page={page} of="no_links" />;
+
+/** A text that sends the shopper to the merchant, with the merchant's contact. */
+export function AskMerchant({ page, of }: { page: PayPage; of: 'no_links' | 'report_limited' }) {
   const { contact } = page.merchant;
   return (
     <>
-      <Text of="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />{' '}
+      <Text of={of} merchant={<bdi>{page.merchant_name}</bdi>} />{' '}
       {contact !== null && <ContactLink contact={contact} />}
     </>
   );

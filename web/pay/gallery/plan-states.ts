@@ -43,6 +43,13 @@ export function planStates(paid: PayPage, shopUrl: string): GalleryStates {
       },
       sees: 'We have your message.',
     },
+    'plan-report-limited': {
+      page: pages.signedIn,
+      clicks: ['Something is wrong'],
+      fills: { label: 'What is wrong?', text: 'I paid twice.', press: 'Send' },
+      report: 'limited',
+      sees: 'or write again tomorrow. hello@karoo.example',
+    },
     'plan-conversation': {
       page: { ...pages.signedIn, conversation },
       clicks: ['Something is wrong'],

@@ -17,6 +17,8 @@ export type GalleryState = {
   presses?: string;
   /** Whether a one-time link opens the page, and how the server answers it. */
   link?: 'opens' | 'ended';
+  /** Whether the shopper has sent too many messages. */
+  report?: 'limited';
   /** Text that appears once the state is reached, if reaching it takes a moment. */
   sees?: string;
   pay?: Answer;

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { PageEntry } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from '../i18n.tsx';
+import { AskMerchant } from '../plan.tsx';
 import { type Answered, report } from '../session.ts';
 import { Head, OutcomeNotice, type PanelProps, troubles } from './panel.tsx';
 
@@ -41,7 +42,13 @@ export function Report({ page, path, payment, close }: PanelProps) {
       <Head title={i18n.text('report')} about={who} close={close} />
       {entries.length > 0 && <Thread entries={entries} />}
       <OutcomeNotice isGood={state === 'done'}>
-        {state === 'done' ? i18n.text('report_sent') : trouble && i18n.text(trouble)}
+        {state === 'done' ? (
+          i18n.text('report_sent')
+        ) : state === 'limited' ? (
+          <AskMerchant page={page} of="report_limited" />
+        ) : (
+          trouble && i18n.text(trouble)
+        )}
       </OutcomeNotice>
       <label class="field">
         <span>{i18n.text(entries.length > 0 ? 'report_again' : 'report_label')}</span>

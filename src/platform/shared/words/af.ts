@@ -240,6 +240,8 @@ export const af: Words = {
     report_you: 'U',
     report_again: 'Skryf weer',
     report_answered: 'Beantwoord',
+    report_limited:
+      'U het vandag te veel boodskappe gestuur. Kontak {merchant}, of skryf môre weer.',
     report_empty: 'Skryf eers wat verkeerd is.',
 
     date: '{day} {month} {year}',

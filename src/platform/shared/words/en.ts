@@ -234,6 +234,8 @@ export const en = {
     report_you: 'You',
     report_again: 'Write again',
     report_answered: 'Answered',
+    report_limited:
+      'You have sent too many messages today. Contact {merchant}, or write again tomorrow.',
     report_empty: 'Write what is wrong first.',
 
     date: '{day} {month} {year}',

@@ -247,6 +247,8 @@ export const zu: Words = {
     report_you: 'Wena',
     report_again: 'Bhala futhi',
     report_answered: 'Kuphenduliwe',
+    report_limited:
+      'Uthumele imiyalezo eminingi kakhulu namuhla. Xhumana no\u2011{merchant}, noma ubhale futhi kusasa.',
     report_empty: 'Qala ngokubhala okungalungile.',
 
     date: '{day} {month} {year}',
