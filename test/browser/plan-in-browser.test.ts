@@ -291,6 +291,40 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
     },
   );
 
+  scenario(
+    'a shopper who left their bank’s challenge pays with another card; a mistyped one closes nothing',
+    { payments: 3 },
+    async (visit) => {
+      const { link, page, shopper } = visit;
+      const payEarly = async (card: string) => {
+        await page.getByRole('button', { name: /^Pay the next one early/ }).click();
+        await page.getByRole('radio', { name: 'Another card' }).check();
+        await typeCard(page, card);
+        await payNow(page).click();
+      };
+      const correct = async () => {
+        const frame = page.frameLocator('iframe[title="Card details"]');
+        await frame.getByText('This card number is not right.').waitFor();
+        await payNow(page).waitFor();
+        await typeCard(page, mastercard);
+        await payNow(page).click();
+      };
+      await signIn(visit, page);
+      await payEarly(challengeCard);
+      await heading(page, 'Confirm your payment').waitFor();
+      await page.goto(link);
+      await page.getByRole('button', { name: 'Continue at your bank' }).waitFor();
+      await payEarly('4242424242424241');
+      await correct();
+      await heading(page, 'R 1 000,00 of R 1 500,00 paid').waitFor();
+      await payEarly('4242424242424241');
+      await correct();
+      await heading(page, 'Everything is paid').waitFor();
+      const attempts = (await shopper.planAttempts()).map(({ status }) => status);
+      assert.deepEqual(attempts.sort(), ['charged', 'charged', 'voided']);
+    },
+  );
+
   /** Signs in by mail, without the form. */
   async function signIn(visit: Visit, page: Page): Promise<void> {
     await visit.shopper.send('POST', 'link', { email: 'thandi@example.com' });

@@ -56,7 +56,7 @@ export function ChoiceList({
   page: PayPage;
   plan: Plan;
   path: string;
-  /** Null while an attempt is in flight. */
+  /** Null while the outcome of an attempt is awaited. */
   open: ((panel: Panel) => void) | null;
   reload: () => void;
 }) {
@@ -135,6 +135,7 @@ export function AttemptNotice({
     case 'challenge':
       return (
         <section class="notice good" aria-labelledby="bank">
+          <Trouble view={view} decline={null} />
           <h2 id="bank">{i18n.text('bank')}</h2>
           <p>{bankWords(attempt.purpose, attempt.amount, i18n)}</p>
           {attempt.challenge_url !== null && (

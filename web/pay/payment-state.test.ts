@@ -109,6 +109,7 @@ const choosesAgain: Step = { type: 'chose_again' };
 const sentAgain = [choosesAgain, ...sent];
 const laterBank = 'https://bank.example/later';
 const here = [payLate, { ...payLate }] as const;
+const challengedPlan = planWith({ status: 'challenge', challenge_url: bank });
 const signedOut = planWith(null, { session: null });
 const submits: Step = { type: 'submitted', request: here[0], withCard: false };
 
@@ -685,6 +686,48 @@ const tables: Record<string, Row[]> = {
       [submits],
       { seenAttempt: 0 },
       ['ask plan/pay', 'wait'],
+    ],
+    [
+      'does not lead to the bank of the attempt that the shopper left',
+      challengedPlan,
+      [submits, answers('plan/pay', challengedPlan)],
+      { activity: 'idle', unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'does not lead there either if the gateway took a while over its end',
+      challengedPlan,
+      [
+        ...[submits, answers('plan/pay', planWith({ status: 'working' }))],
+        ...[due, answers('state', challengedPlan)],
+      ],
+      { activity: 'idle', unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'in place of another one goes to its own bank',
+      challengedPlan,
+      [
+        submits,
+        answers('plan/pay', planWith({ number: 2, status: 'challenge', challenge_url: laterBank })),
+      ],
+      { activity: 'leaving' },
+      [`assign ${laterBank} in 0`],
+    ],
+    [
+      'is told that the one that the shopper left paid after all, also after a refusal',
+      challengedPlan,
+      [
+        ...[submits, answers('plan/pay', planWith({ status: 'refused' }))],
+        ...[
+          submits,
+          answers('plan/pay', null),
+          due,
+          answers('state', planWith({ status: 'done' })),
+        ],
+      ],
+      { seenAttempt: 0, unfinished: false },
+      ['stop_waiting'],
     ],
     [
       'with another card has it checked first',

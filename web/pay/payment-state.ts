@@ -177,9 +177,13 @@ export function newsOf({ page, seenAttempt }: View): PlanAttempt | null {
 const purposeOf = ({ step }: PlanRequest): PlanAttempt['purpose'] =>
   step === 'plan/card' ? 'new_card' : 'plan_payment';
 
-/** Whether an attempt in the document is the one that this tab asked for. */
-function isAnswer(attempt: PlanAttempt | null, request: PlanRequest): boolean {
+/**
+ * Whether an attempt in the document is the one that this tab asked for. The one that the shopper
+ * left for it may have succeeded meanwhile.
+ */
+function isAnswer(attempt: PlanAttempt | null, request: PlanRequest, left: PayPage | null) {
   if (attempt?.purpose !== purposeOf(request)) return false;
+  if (attempt.number === left?.attempt?.number && !hasEnded(attempt)) return false;
   return request.step === 'plan/card' || attempt.payments.join() === request.payments.join();
 }
 
@@ -318,9 +322,9 @@ function send(tab: Tab, request: CardRequest, card_token: string | null): Reacti
     return ask(asked, step, sent, { type: 'remember' });
   }
   const attempt = tab.view.page?.attempt ?? null;
-  // An attempt that has not ended may still become the answer.
+  // An attempt that has not ended may still succeed. A refusal has the number of one before it.
   const seenAttempt =
-    attempt === null
+    attempt === null || attempt.status === 'refused'
       ? tab.view.seenAttempt
       : hasEnded(attempt)
         ? attempt.number
@@ -418,12 +422,12 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
 
 /** The plan is shown in any case; `attempt` has the outcome of the shopper's request. */
 function acceptAttempt(tab: Tab, page: PayPage): Reaction {
-  const { asked } = tab;
+  const { asked, left } = tab;
   const shown = show(tab, { page, activity: 'idle' });
   if (page.attempt?.status === 'working') return askLater(shown);
   const request = asked !== null && typeof asked === 'object' ? asked : null;
   const news = newsOf(shown.view);
-  const isAnswered = request !== null && isAnswer(news, request);
+  const isAnswered = request !== null && isAnswer(news, request, left);
   const ended = { ...shown, asked: null };
   if (isAnswered && news?.status === 'challenge' && news.challenge_url) {
     return stay(show(ended, { activity: 'leaving' }), leave(news.challenge_url));

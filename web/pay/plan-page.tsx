@@ -55,19 +55,25 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     scrollTo(0, 0);
   }, [panel]);
 
-  // The plan shows the outcome of an attempt, except a decline, which stays in its panel. A panel
-  // also closes when nothing is left to pay in it, because another tab paid or a refund cancelled
-  // the payments. Signing in closes the panel that asks for the e-mail address.
+  // The plan shows the outcome of an attempt, except a decline, which stays in its panel. An attempt
+  // that the plan showed before closes a panel only if the shopper left it in vain. A panel also
+  // closes when nothing is left to pay in it, because another tab paid or a refund cancelled the
+  // payments. Signing in closes the panel that asks for the e-mail address.
   const attempt = newsOf(view);
+  const state = page.attempt && `${page.attempt.number} ${page.attempt.status}`;
+  const before = useRef({ busy, state });
+  const isNew = state !== before.current.state;
   const isOver =
-    attempt?.status === 'begun' ||
-    (!view.unfinished && (attempt?.status === 'done' || attempt?.status === 'challenge'));
+    attempt?.status === 'done'
+      ? isNew && !view.unfinished
+      : (attempt?.status === 'begun' || attempt?.status === 'challenge') &&
+        (isNew || view.unfinished);
   const isEmpty = panel !== null && coversNothing(plan, panel);
-  const wasBusy = useRef(busy);
   useEffect(() => {
-    if (!busy && (isEmpty || (wasBusy.current && isOver))) close();
-    wasBusy.current = busy;
-  }, [busy, isOver, isEmpty]);
+    if (!busy && isEmpty) close();
+    else if (!busy && before.current.busy && isOver) goBack();
+    before.current = { busy, state: busy ? before.current.state : state };
+  }, [busy, state, isOver, isEmpty]);
   useEffect(() => {
     if (panel === 'manage' && page.session?.scope === 'plan') close();
   }, [page.session?.scope]);
@@ -87,8 +93,11 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     setPanel(next);
   }
   function close() {
+    if (panel !== null) payment?.dismiss();
+    goBack();
+  }
+  function goBack() {
     if (panel === null) return;
-    payment?.dismiss();
     setPanel(null);
     history.back();
   }
@@ -110,11 +119,11 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       </>
     );
   }
-  // While late payments are being paid, another notice replaces the one about them.
+  // While late payments are being paid, another notice replaces the one about them. A shopper may
+  // leave their bank's challenge and pay with another card.
   const isPaying =
-    page.attempt?.purpose === 'plan_payment' &&
-    ['working', 'begun', 'challenge'].includes(page.attempt.status);
-  const mayAttempt = payment !== null && !busy && page.attempt?.status !== 'challenge';
+    page.attempt?.purpose === 'plan_payment' && ['working', 'begun'].includes(page.attempt.status);
+  const mayAttempt = payment !== null && !busy;
   return (
     <div class="plan-page">
       {!(asked === 'late' && coversNothing(plan, 'late')) && (

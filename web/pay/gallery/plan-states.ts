@@ -278,6 +278,7 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
         ...lateSignedIn,
         attempt: attemptOf({ status: 'challenge', challenge_url: `${shopUrl}?bank` }),
       },
+      sees: payNow,
     },
     'plan-declined': { page: answer({ status: 'declined', decline }) },
   };
