@@ -269,6 +269,25 @@ describe('a conversation with a shopper', () => {
     assert.doesNotMatch(JSON.stringify(await other.rows('mailbox')), /It left/);
   });
 
+  test('does not take another text for an answer that is sent again', async () => {
+    const support = await person('support');
+    const shopper = await paid();
+    await (await actingOn(paying, shopper)).post('report', { text: 'Where is it?' });
+    const url = `/api/conversations/${shopper.id}`;
+    const { body: asked } = await askExactly(console(), support, 'GET', url);
+    const answer = { request_id: request(), seen_at: asked.moved_at, text: 'On its way.' };
+    await done(post(support, `${url}/answer`, { ...answer, solves: false }));
+    // The first answer was lost, and the person has written more since.
+    const longer = { ...answer, text: 'On its way. It comes on Monday.', solves: false };
+    assert.match(await refused(409, post(support, `${url}/answer`, longer)), /another answer/);
+    const solved = await done(post(support, `${url}/answer`, { ...answer, solves: true }));
+    assert.equal(solved.status, 'solved', 'the same text may solve it now');
+    assert.deepEqual(
+      solved.entries.map(({ text }: { text: string }) => text),
+      ['Where is it?', 'On its way.'],
+    );
+  });
+
   test('is not answered past a newer question, and a new question opens it again', async () => {
     const support = await person('support');
     const shopper = await paid();

@@ -221,6 +221,52 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
+  test('an answer whose outcome was lost is sent once, and what is written next as another one', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { page } = await console.withSession(t, ['support']);
+    const { id: merchant_id } = paying.account.merchant;
+    const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
+    assert.ok(merchant);
+    await askMerchant(deps, merchant, { merchant_id, id: disputed.id }, 'Where is it?');
+    await page.goto(`${url}/messages/${disputed.id}`);
+    const field = page.getByLabel(/^Answer as/);
+    const press = async () => {
+      await page.getByRole('button', { name: 'Answer and solve' }).click();
+    };
+    const lose = () =>
+      page.route(
+        '**/answer',
+        async (route) => {
+          await route.fetch();
+          await route.abort();
+        },
+        { times: 1 },
+      );
+    const own = () => page.locator('.own .said').allTextContents();
+    await lose();
+    await field.fill('It left.');
+    await press();
+    await page.getByText('The service did not answer.').waitFor();
+    await page.locator('.own', { hasText: 'It left.' }).waitFor();
+    await press();
+    // The button has nothing to send once the field is cleared.
+    await page.locator('button:disabled:not([data-loading])', { hasText: 'Answer and' }).waitFor();
+    assert.deepEqual(await own(), ['It left.']);
+    await lose();
+    await field.fill('It comes on Monday.');
+    await press();
+    await page.locator('.own', { hasText: 'It comes on Monday.' }).waitFor();
+    await field.fill('It comes on Monday, by noon.');
+    await press();
+    await page.locator('.own', { hasText: 'by noon.' }).waitFor();
+    assert.deepEqual(await own(), [
+      'It left.',
+      'It comes on Monday.',
+      'It comes on Monday, by noon.',
+    ]);
+  });
+
   test('all callbacks that match are resent, as one bulk action with progress', async (t) => {
     const { paying, url } = console;
     const { page } = await console.withSession(t, ['support']);

@@ -14,7 +14,7 @@ import { answerCharactersMax, cleanText, entriesMax } from './conversation.ts';
 type Key = { merchant_id: string; checkout_id: string };
 
 export type Answer = {
-  /** Names the answer, so that a repeated request writes it only once. */
+  /** Names the answer, so that a repeated request with the same text writes it only once. */
   request_id: string;
   /** `moved_at` of the conversation as the person saw it. */
   seen_at: string;
@@ -51,7 +51,17 @@ export async function answerShopper(
     const entries = await listEntries(db, key, entriesMax);
     const details = { request_id: answer.request_id, solves: answer.solves };
     const done = { subject_id: checkout_id, merchant_id: merchant.id, details, result: null };
-    if (entries.some(({ id }) => id === answer.request_id)) return done;
+    const earlier = entries.find(({ id }) => id === answer.request_id);
+    if (earlier && earlier.text !== text) {
+      throw new OperatorError('This request was used for another answer. Begin a new one.');
+    }
+    if (earlier) {
+      const isNewest = conversation.moved_at === earlier.at;
+      if (answer.solves && isNewest) {
+        await moveConversation(db, key, { status: 'solved', moved_at: earlier.at });
+      }
+      return done;
+    }
     if (conversation.moved_at !== answer.seen_at) {
       throw new OperatorError('There are newer texts here. Read them, then answer.');
     }

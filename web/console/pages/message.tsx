@@ -1,5 +1,5 @@
 import { Button, Checkbox, Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { ConversationDetails } from '#operating/operations/conversation.schema.ts';
 import { languageNames } from '#platform/shared/language.ts';
@@ -91,8 +91,8 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
   const { checkout_id, moved_at, email, language, merchant_name } = conversation;
   const [text, textField, setText] = useText('', 'answer');
   const [solves, setSolves] = useState(true);
-  // A repeated request counts as the same answer.
-  const [request_id, setRequestId] = useState(() => crypto.randomUUID());
+  // The same text sent again counts as the same answer, and another text as another one.
+  const sent = useRef({ request_id: '', text: '' });
   // The page keeps reading the texts. A person who is writing has to notice a newer one.
   const [begun_at, setBegunAt] = useState(moved_at);
   if (text === '' && begun_at !== moved_at) setBegunAt(moved_at);
@@ -104,16 +104,20 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
       className="stack tight"
       onSubmit={(event) => {
         event.preventDefault();
+        const wanted = text.trim();
+        if (sent.current.text !== wanted) {
+          sent.current = { request_id: crypto.randomUUID(), text: wanted };
+        }
         void run({
           path: `/api/conversations/${checkout_id}/answer`,
-          body: { request_id, seen_at: moved_at, text: text.trim(), solves },
+          body: { ...sent.current, seen_at: moved_at, solves },
           what,
           said: () => `The answer is being sent to ${email}.`,
         }).then((answer) => {
           if (answer === null) return;
           setText('');
           setSolves(true);
-          setRequestId(crypto.randomUUID());
+          sent.current = { request_id: '', text: '' };
         });
       }}
     >
