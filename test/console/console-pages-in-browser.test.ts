@@ -205,6 +205,35 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
+  test('a search and the refused signatures ask for the passkey after very many pages', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.withPasskey(t, ['admin']);
+    const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
+    const refuseOnce = (address: RegExp) =>
+      page.route(address, (route) => route.fulfill({ status: 403, json: asking }), { times: 1 });
+    const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    const close = proof.getByRole('button', { name: 'Close', exact: true });
+    await refuseOnce(/\/api\/search/);
+    await page.goto(`${url}/search?q=ORDER-1`);
+    await proof.getByText('Search needs').waitFor({ timeout: 10_000 });
+    await proof.getByRole('button', { name: 'Use the passkey' }).click();
+    await page.getByText(/^Found/).waitFor();
+    await refuseOnce(/\/api\/search/);
+    await page.getByRole('heading', { name: 'Search' }).press('/');
+    await page.getByRole('dialog', { name: 'Search' }).getByRole('combobox').fill('ORDER-3');
+    await close.click();
+    await page.getByText('This needs your passkey. Search again to use it.').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Found/).waitFor();
+    await refuseOnce(/\/refused-requests/);
+    await go(page, `/integrations/${paying.account.id}`);
+    await proof.getByText('Show the refused signatures needs').waitFor();
+    await close.click();
+    await page.getByText('This needs your passkey').waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('This needs your passkey').waitFor({ state: 'detached' });
+  });
+
   test('keys go to pages, rows and the search, which finds an order', async (t) => {
     const { page } = await console.withSession(t, ['viewer']);
     // The second of two keys counts only if it comes soon after the first.

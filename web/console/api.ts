@@ -117,17 +117,23 @@ export async function sendChange<T>(
 }
 
 /**
- * Reads a page of a list. A person who reads very many pages is asked for the passkey. If they
- * decline, the refusal says why the page shows nothing.
+ * Reads rows that name people, such as a page of a list. A person who reads very many is asked for
+ * the passkey. If they decline, the refusal says why the page shows nothing. `what` says what they
+ * wanted.
  */
-export async function fetchList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
+export async function fetchList<T>(
+  path: string,
+  query: Query,
+  signal: AbortSignal,
+  what = 'Show this list',
+): Promise<T> {
   let refusal: unknown;
   const read = () =>
     get<T>(path, query, signal).catch((error) => {
       refusal = error;
       throw error;
     });
-  return await withReauthentication('Show this list', read).catch((error) => {
+  return await withReauthentication(what, read).catch((error) => {
     throw error instanceof NotReauthenticated ? refusal : error;
   });
 }

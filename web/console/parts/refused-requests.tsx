@@ -4,11 +4,12 @@ import type {
   RefusedRequests as Answer,
   IntegrationRow,
 } from '#operating/operations/integration.schema.ts';
-import { get } from '../api.ts';
+import { fetchList } from '../api.ts';
 import { plural } from '../format.ts';
 import { useSession } from '../session.tsx';
 import { Raw } from './attempts.tsx';
 import { Card, Time } from './basics.tsx';
+import { Problem } from './states.tsx';
 
 type Refused = Answer['data'][number];
 
@@ -18,11 +19,18 @@ export function RefusedRequests({ of: row }: { of: IntegrationRow }) {
   const path = `/api/integrations/${row.id}/refused-requests`;
   const found = useQuery({
     queryKey: [path],
-    queryFn: ({ signal }) => get<Answer>(path, {}, signal),
+    queryFn: ({ signal }) => fetchList<Answer>(path, {}, signal, 'Show the refused signatures'),
     // The requests of an intermediary may be about other merchants.
     enabled: !row.intermediary || scope === 'all',
   });
   const answer = found.data;
+  if (!answer && found.error) {
+    return (
+      <Card title="Refused signatures">
+        <Problem error={found.error} retry={() => void found.refetch()} />
+      </Card>
+    );
+  }
   if (!answer || answer.data.length === 0) return null;
   return (
     <Card

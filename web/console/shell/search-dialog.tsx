@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Hit, SearchAnswer } from '#operating/console/overview.schema.ts';
-import { get } from '../api.ts';
+import { fetchList, needsReauthentication } from '../api.ts';
 import { home, sentence, shortId, words } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { Money, Status, Time } from '../parts/basics.tsx';
@@ -15,7 +15,8 @@ export function useHits(text: string) {
   const wanted = text.trim();
   return useQuery({
     queryKey: ['/api/search', wanted],
-    queryFn: ({ signal }) => get<SearchAnswer>('/api/search', { q: wanted }, signal),
+    queryFn: ({ signal }) =>
+      fetchList<SearchAnswer>('/api/search', { q: wanted }, signal, 'Search'),
     enabled: wanted !== '',
     placeholderData: keepPreviousData,
   });
@@ -137,7 +138,9 @@ function Search({ close, places }: { close: () => void; places: Place[] }) {
     wanted.trim() === ''
       ? searchable
       : error
-        ? 'The search did not work. Try again.'
+        ? needsReauthentication(error)
+          ? 'This needs your passkey. Search again to use it.'
+          : 'The search did not work. Try again.'
         : isFetching && hits.length === 0
           ? 'Searching…'
           : hits.length === 0
