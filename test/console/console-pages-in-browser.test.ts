@@ -111,10 +111,21 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await first.getByText('ORDER-NEW').waitFor();
     // A person who reads very many pages may decline to use the passkey.
     const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
-    await page.route(address, (route) => route.fulfill({ status: 403, json: asking }));
+    let refusals = 0;
+    await page.route(address, (route) => {
+      refusals += 1;
+      return route.fulfill({ status: 403, json: asking });
+    });
+    const close = page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true });
     await go(page, '/checkouts?status=received');
-    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).click();
+    await close.click();
     await page.getByText('This needs your passkey').waitFor();
+    // The page does not ask again by itself.
+    await page.clock.fastForward(61_000);
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
+    await page.getByRole('button', { name: 'Try again' }).click({ timeout: 10_000 });
+    await close.click();
+    assert.equal(refusals, 2);
     // A later version of the service does not have the files of an earlier one.
     await page.route('**/assets/overdue-*.js', (route) => route.fulfill({ status: 404 }));
     await go(page, '/overdue');

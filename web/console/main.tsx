@@ -6,13 +6,17 @@ import { Notifications } from '@mantine/notifications';
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError, noteInput } from './api.ts';
+import { ApiError, needsReauthentication, noteInput } from './api.ts';
 import { App } from './app.tsx';
 import { theme } from './theme.ts';
 
 for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
   window.addEventListener(kind, noteInput, { passive: true, capture: true });
 }
+
+// A person who closed the dialog that asks for the passkey would see it again. They ask themselves.
+const asksNoPasskey = ({ state }: { state: { error: unknown } }) =>
+  !needsReauthentication(state.error);
 
 const client = new QueryClient({
   queryCache: new QueryCache({
@@ -30,6 +34,8 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
+      refetchOnWindowFocus: asksNoPasskey,
+      refetchOnReconnect: asksNoPasskey,
       // A refused request will be refused again.
       retry: (failures, error) =>
         failures < 2 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),

@@ -9,7 +9,7 @@ import {
   useState,
 } from 'react';
 import { Link, useLocation } from 'wouter';
-import { fetchList, withQuery } from '../api.ts';
+import { fetchList, needsReauthentication, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import type { IconName } from '../icons.tsx';
 import { useAddress, useFilters } from '../url.ts';
@@ -55,7 +55,7 @@ export function useListPage<Row>(path: string, query: Record<string, string>) {
   return useQuery({
     queryKey: [path, all],
     queryFn: ({ signal }) => fetchList<ListPage<Row>>(path, all, signal),
-    refetchInterval: refreshMs,
+    refetchInterval: ({ state }) => (needsReauthentication(state.error) ? false : refreshMs),
     placeholderData: keepPreviousData,
   });
 }
@@ -190,6 +190,9 @@ export function List<Row>(given: ListProps<Row>) {
           <span className="warning-text">
             This list could not be refreshed. It may be out of date.
           </span>
+          <button type="button" onClick={() => void refetch()}>
+            Try again
+          </button>
         </div>
       )}
       <Scroll label={props.label}>
