@@ -31,6 +31,18 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.match(policy, /script-src 'self'; style-src 'self';/);
     await page.getByText('nomsa@example.com').waitFor();
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
+    // A page that is loaded again has lost the token, and the invitation has not ended.
+    await page.reload();
+    await page.getByText('Open the link of your invitation again.').waitFor({ timeout: 10_000 });
+    assert.equal(await page.getByText('This invitation has ended').count(), 0);
+    const busy = { error: { code: 'too_many_requests', message: 'Try again in 60 seconds.' } };
+    const address = '**/api/invitation';
+    await page.route(address, (route) => route.fulfill({ status: 429, json: busy }), { times: 1 });
+    await page.goto('about:blank');
+    await page.goto(url);
+    await page.getByText('Try again in 60 seconds.').waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('nomsa@example.com').waitFor();
     assert.deepEqual(await axeViolations(page), []);
     await page.getByRole('button', { name: 'Create the passkey' }).click();
     await page.getByRole('button', { name: /Nomsa Radebe/ }).click();

@@ -11,8 +11,9 @@ import { Door } from './sign-in.tsx';
 
 /** The page that an invitation opens, where the person registers a passkey. */
 export default function Register({ token }: { token: string }) {
-  const { data, error } = useQuery({
+  const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['invitation', token],
+    enabled: token !== '',
     queryFn: () => sendChange<Invited>('POST', '/api/invitation', { token }),
     retry: false,
     refetchOnWindowFocus: false,
@@ -31,15 +32,32 @@ export default function Register({ token }: { token: string }) {
       setBusy(false);
     }
   };
-  if (error) {
-    const isGone = error instanceof ApiError && error.status >= 400 && error.status < 500;
+  // The address had the token only when the link was opened.
+  if (token === '') {
     return (
-      <Door title={isGone ? 'This invitation has ended' : 'The invitation could not be read'}>
+      <Door title="This page has no invitation">
+        <p className="quiet">Open the link of your invitation again.</p>
+      </Door>
+    );
+  }
+  if (error instanceof ApiError && error.code === 'link_ended') {
+    return (
+      <Door title="This invitation has ended">
         <p className="quiet">
-          {isGone
-            ? 'It was used already, or it has expired. Ask an administrator for a new one.'
-            : error.message}
+          It was used already, or it has expired. Ask an administrator for a new one.
         </p>
+      </Door>
+    );
+  }
+  if (error) {
+    return (
+      <Door title="The invitation could not be read">
+        <div className="stack">
+          <p className="quiet">{error.message}</p>
+          <Button fullWidth loading={isFetching} onClick={() => void refetch()}>
+            Try again
+          </Button>
+        </div>
       </Door>
     );
   }
