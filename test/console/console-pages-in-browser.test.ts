@@ -139,6 +139,23 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.equal(await page.getByRole('status', { name: 'Loading' }).count(), 0);
   });
 
+  test('the items of an order add up to its amount, as on the payment page', async (t) => {
+    const { page } = await console.withSession(t, ['viewer']);
+    await page.goto(`${console.url}/checkouts/${shopper.id}`);
+    const items = page.getByRole('table', { name: 'Items of the order' });
+    await items.waitFor();
+    const rows = await items.getByRole('row').allTextContents();
+    assert.deepEqual(
+      rows.map((text) => text.replaceAll(/\s/g, ' ')),
+      [
+        `${hostile('item')} · 3 at R 600,00R 1 800,00`,
+        'Voucher-R 100,00',
+        'Discounts-R 200,00',
+        'TotalR 1 500,00',
+      ],
+    );
+  });
+
   test('a list and a page show their shape while they are read', async (t) => {
     const { page, complaints } = await console.withSession(t, ['viewer']);
     await page.setViewportSize({ width: 390, height: 844 });

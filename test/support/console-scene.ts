@@ -45,7 +45,10 @@ export async function startConsoleScene(): Promise<ConsoleScene> {
   const shopper = await paying.shopper({
     client_reference_id: 'ORDER-1',
     customer,
-    line_items: [{ name: hostile('item'), amount: 150_000, quantity: 1 }],
+    line_items: [
+      { name: hostile('item'), amount: 60_000, quantity: 3 },
+      { name: 'Voucher', amount: -10_000, quantity: 1 },
+    ],
   });
   await shopper.pay(3);
   const unlucky = await paying.shopper({

@@ -3,7 +3,7 @@ import type { CheckoutDetails } from '#operating/operations/checkout.schema.ts';
 import { languageNames } from '#platform/shared/language.ts';
 import { plural, sentence, words } from '../format.ts';
 import { Attempts } from '../parts/attempts.tsx';
-import { Card, Facts, Id, Money, Status, Table, Time } from '../parts/basics.tsx';
+import { Card, Facts, Id, Status, Table, Time } from '../parts/basics.tsx';
 import { useCan } from '../session.tsx';
 import { DisputeStatus } from './disputes.tsx';
 import { RefundStatus } from './refunds.tsx';
@@ -122,25 +122,44 @@ export function ShopperCard({ of: checkout }: { of: CheckoutDetails }) {
   );
 }
 
-export function OrderCard({ of: checkout }: { of: CheckoutDetails }) {
-  const { currency, locale } = checkout;
+/** The order as the shopper sees it: what the items do not add up to is a charge or a discount. */
+export function OrderCard({ of: checkout, show }: CardProps) {
+  const { amount, line_items: items } = checkout;
+  const rest = amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
+  // An absurd product has no exact amount.
+  const exactly = (cents: number) => Number.isSafeInteger(cents) && show(cents);
   return (
     <Card title="Order">
       <table className="parts">
         <caption className="visually-hidden">Items of the order</caption>
         <tbody>
-          {checkout.line_items.map((item, index) => (
+          {items.map((item, index) => (
             <tr key={index}>
               <th scope="row" className="break">
-                {item.quantity > 1 ? `${item.quantity} × ` : ''}
                 {item.name}
+                {item.quantity > 1 && (
+                  <span className="quiet">
+                    {' '}
+                    · {item.quantity} at {show(item.amount)}
+                  </span>
+                )}
               </th>
-              <td>
-                <Money cents={item.amount} currency={currency} locale={locale} />
-              </td>
+              <td>{exactly(item.amount * item.quantity)}</td>
             </tr>
           ))}
+          {rest !== 0 && (
+            <tr>
+              <th scope="row">{rest > 0 ? 'Other charges' : 'Discounts'}</th>
+              <td>{exactly(rest)}</td>
+            </tr>
+          )}
         </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">Total</th>
+            <td>{show(amount)}</td>
+          </tr>
+        </tfoot>
       </table>
     </Card>
   );

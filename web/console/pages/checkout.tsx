@@ -107,7 +107,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
 
         <div className="stack">
           <ShopperCard of={checkout} />
-          {checkout.line_items.length > 0 && <OrderCard of={checkout} />}
+          {checkout.line_items.length > 0 && <OrderCard of={checkout} show={show} />}
           <MoneyCard of={checkout} show={show} />
           <DetailsCard of={checkout} />
         </div>
