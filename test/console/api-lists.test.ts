@@ -955,6 +955,15 @@ describe('merchants', () => {
       [['merchant', last]],
     );
   });
+
+  test('a search finds nothing that the person’s roles do not open', async () => {
+    const till = await addPerson(paying.service, { roles: ['till'] });
+    const { data: callbacks } = await get('/api/callbacks?view=all');
+    for (const id of [paying.account.merchant.id, callbacks[0].id]) {
+      assert.equal((await get(`/api/search?q=${id}`)).data[0].id, id);
+      assert.deepEqual((await get(`/api/search?q=${id}`, till)).data, []);
+    }
+  });
 });
 
 test('the first page of a shop names keys that end, and the steps before going live as they are done', async () => {

@@ -156,6 +156,43 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     );
   });
 
+  test('a page has no link and no request that the person’s roles do not allow', async (t) => {
+    const { paying, url } = console;
+    const { merchant } = paying.account;
+    const link = await offerPaymentLink(paying.service.deps, 'test', merchant.id, {
+      ...{ amount: 150_000, client_reference_id: 'LINK-1' },
+    });
+    const till = await console.withSession(t, ['till']);
+    await till.page.goto(`${url}/checkouts/${disputed.id}`);
+    for (const path of [`/checkouts/${disputed.id}`, `/payment-links/${link}`]) {
+      await go(till.page, path);
+      const main = till.page.locator('main', { hasText: /What happened|Who paid/ });
+      await main.getByText(merchant.name).first().waitFor();
+      const hrefs = await main
+        .getByRole('link')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
+      assert.deepEqual(
+        hrefs.filter((href) => /^\/(merchants|disputes)/.test(href)),
+        [],
+      );
+    }
+    const viewer = await console.withSession(t, ['viewer']);
+    await viewer.page.goto(`${url}/disputes`);
+    await viewer.page.getByRole('link', { name: 'ORDER-3' }).click();
+    await viewer.page.getByText(/The bank decides on the evidence|an answer without it/).waitFor();
+    assert.equal(await viewer.page.getByText(/Add what you know|that you add/).count(), 0);
+    const shop = await console.withSession(t, ['viewer'], 'Shop Viewer');
+    await paying.service.deps.database.pool.query(
+      `update people set merchant_ids = $1 where name = 'Shop Viewer'`,
+      [[merchant.id]],
+    );
+    await shop.page.goto(url);
+    await shop.page.getByText('Signed request received').waitFor();
+    const request = { name: /^Signed request received/ };
+    assert.equal(await shop.page.getByRole('link', request).count(), 0);
+    await shop.page.getByRole('link', { name: /^Refund tried/ }).waitFor();
+  });
+
   test('a list and a page show their shape while they are read', async (t) => {
     const { page, complaints } = await console.withSession(t, ['viewer']);
     await page.setViewportSize({ width: 390, height: 844 });

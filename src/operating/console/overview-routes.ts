@@ -33,6 +33,8 @@ const needed: Record<string, Permission> = {
   disputes_to_answer: 'disputes.read',
   payouts_to_approve: 'payouts.approve',
   messages_to_answer: 'messages.read',
+  merchant: 'merchants.read',
+  callback: 'callbacks.read',
   alert: 'alerts.read',
   integration: 'integrations.read',
   dispute: 'disputes.read',

@@ -37,23 +37,35 @@ export function RefundsCard({ of: checkout, show }: CardProps) {
 }
 
 export function DisputesCard({ of: checkout, show }: CardProps) {
+  const can = useCan();
   const zone = checkout.time_zone;
   return (
     <Card title="Disputes" bare>
       <div className="lines">
-        {checkout.disputes.map((dispute) => (
-          <Link key={dispute.id} href={`/disputes/${dispute.id}`} className="line">
-            <span>
-              <strong className="num">{show(dispute.amount)}</strong>
-              <span className="quiet">
-                {' '}
-                · payment {dispute.instalment} · {words(dispute.reason)} · opened{' '}
-                <Time at={dispute.created_at} zone={zone} exact />
+        {checkout.disputes.map((dispute) => {
+          const line = (
+            <>
+              <span>
+                <strong className="num">{show(dispute.amount)}</strong>
+                <span className="quiet">
+                  {' '}
+                  · payment {dispute.instalment} · {words(dispute.reason)} · opened{' '}
+                  <Time at={dispute.created_at} zone={zone} exact />
+                </span>
               </span>
-            </span>
-            <DisputeStatus of={dispute} />
-          </Link>
-        ))}
+              <DisputeStatus of={dispute} />
+            </>
+          );
+          return can('disputes.read') ? (
+            <Link key={dispute.id} href={`/disputes/${dispute.id}`} className="line">
+              {line}
+            </Link>
+          ) : (
+            <div key={dispute.id} className="line">
+              {line}
+            </div>
+          );
+        })}
       </div>
     </Card>
   );

@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import type { CheckoutDetails, PlanPayment } from '#operating/operations/checkout.schema.ts';
 import { money, sentence, shortDate, words } from '../format.ts';
 import { useQuietAction } from '../parts/actions.tsx';
 import { resend } from '../parts/attempts.tsx';
 import { Card, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import {
@@ -48,7 +48,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
         about={
           <span className="row-of">
             <Status of={checkout.status} />
-            <Link href={`/merchants/${checkout.merchant_id}`}>{checkout.merchant_name}</Link>
+            <MerchantLink of={checkout} />
             <span>
               created <Time at={checkout.created_at} zone={zone} ahead={checkout.clock_ahead_ms} />
             </span>

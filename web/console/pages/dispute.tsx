@@ -7,6 +7,7 @@ import { SingleActionDialog } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { EvidenceFiles, SuppliedCard } from '../parts/supplied.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
@@ -94,12 +95,7 @@ export default function DisputePage({ id }: { id: string }) {
           <Facts
             rows={[
               ['Shopper', dispute.name ? `${dispute.name}, ${dispute.email}` : dispute.email],
-              [
-                'Merchant',
-                <Link key="merchant" href={`/merchants/${dispute.merchant_id}`}>
-                  {dispute.merchant_name}
-                </Link>,
-              ],
+              ['Merchant', <MerchantLink key="merchant" of={dispute} />],
               [
                 'Reason',
                 [sentence(words(dispute.reason)), dispute.network_reason_code]
@@ -138,12 +134,13 @@ export default function DisputePage({ id }: { id: string }) {
 function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: number) => string }) {
   const can = useCan();
   if (dispute.is_answerable && !can('disputes.answer')) {
+    const maySupply = can('disputes.supply');
     return (
       <Notice kind="warn">
         {dispute.asked_until === null
-          ? 'The bank decides on the evidence that it gets. '
-          : `Add what you know by ${shortTime(dispute.asked_until, dispute.time_zone)}. After that, the bank gets an answer without it. `}
-        Facts and files that you add below become part of the answer.
+          ? 'The bank decides on the evidence that it gets.'
+          : `${maySupply ? 'Add what you know' : 'The merchant can add what it knows'} by ${shortTime(dispute.asked_until, dispute.time_zone)}. After that, the bank gets an answer without it.`}
+        {maySupply && ' Facts and files that you add below become part of the answer.'}
       </Notice>
     );
   }

@@ -6,6 +6,7 @@ import { languageNames } from '#platform/shared/language.ts';
 import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 import { ConversationStatus } from './messages.tsx';
@@ -53,12 +54,7 @@ export default function MessagePage({ id }: { id: string }) {
                   {conversation.client_reference_id}
                 </Link>,
               ],
-              [
-                'Merchant',
-                <Link key="merchant" href={`/merchants/${conversation.merchant_id}`}>
-                  {conversation.merchant_name}
-                </Link>,
-              ],
+              ['Merchant', <MerchantLink key="merchant" of={conversation} />],
             ]}
           />
         </Card>

@@ -6,6 +6,7 @@ import { Icon } from '../icons.tsx';
 import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Status, Table, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { Copy } from '../parts/secrets.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
@@ -29,7 +30,7 @@ export default function PaymentLinkPage({ id }: { id: string }) {
         about={
           <span className="row-of">
             <LinkStatus of={link} />
-            <Link href={`/merchants/${link.merchant_id}`}>{link.merchant_name}</Link>
+            <MerchantLink of={link} />
             <span>{link.client_reference_id}</span>
           </span>
         }

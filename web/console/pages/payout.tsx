@@ -8,6 +8,7 @@ import { BankFileButtons } from '../parts/bank-file.tsx';
 import { AccountEnd, Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { Doubts } from '../parts/selected-payouts.tsx';
 import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
@@ -43,7 +44,7 @@ export default function PayoutPage({ id }: { id: string }) {
         about={
           <span className="row-of">
             <PayoutStatus of={payout} />
-            <Link href={`/merchants/${payout.merchant_id}`}>{payout.merchant_name}</Link>
+            <MerchantLink of={payout} />
             <span className="mono">{payout.reference}</span>
           </span>
         }

@@ -7,6 +7,7 @@ import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
+import { MerchantLink } from '../parts/merchants.tsx';
 import { useCan } from '../session.tsx';
 import { SumLine } from './balance.tsx';
 
@@ -31,7 +32,7 @@ export default function StatementPage({ id }: { id: string }) {
         back={back}
         about={
           <span className="row-of">
-            <Link href={`/merchants/${statement.merchant_id}`}>{statement.merchant_name}</Link>
+            <MerchantLink of={statement} />
             <span className="mono">{reference}</span>
           </span>
         }

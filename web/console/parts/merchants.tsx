@@ -2,9 +2,10 @@ import { MultiSelect, Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import type { MerchantNames } from '#operating/console/merchant-name.schema.ts';
 import { get } from '../api.ts';
-import { useChoice, useSession } from '../session.tsx';
+import { useCan, useChoice, useSession } from '../session.tsx';
 
 // There may be thousands of merchants, so a field only offers those whose names begin with what the
 // person types.
@@ -72,6 +73,13 @@ const beginsWith = (label: string, typed: string) =>
   label.toLowerCase().startsWith(typed.trim().toLowerCase());
 
 type Option = { value: string; label: string };
+
+/** The name of a row's merchant, which leads to its page if the person may open that. */
+export function MerchantLink({ of: row }: { of: { merchant_id: string; merchant_name: string } }) {
+  const can = useCan();
+  if (!can('merchants.read')) return row.merchant_name;
+  return <Link href={`/merchants/${row.merchant_id}`}>{row.merchant_name}</Link>;
+}
 
 export function MerchantSelect(props: {
   name: string;

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { Home } from '#operating/operations/home.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money, percent, plural } from '../format.ts';
-import { useSession } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { Card, Status, Time } from './basics.tsx';
 import { bounded } from './list.tsx';
 import { Unread } from './states.tsx';
@@ -135,12 +135,20 @@ function Week({ of: { week, week_before: before, currency, locale } }: { of: Hom
   );
 }
 
-const steps: { name: keyof Home['go_live']; label: string; how: string; href: string }[] = [
+const steps: {
+  name: keyof Home['go_live'];
+  label: string;
+  how: string;
+  href: string;
+  /** The permission that its page needs beyond those of this page. */
+  permission?: string;
+}[] = [
   {
     name: 'signed_request',
     label: 'Signed request received',
     how: 'Your server signs each POST with the signing key',
     href: '/integrations',
+    permission: 'integrations.read',
   },
   {
     name: 'callback_delivered',
@@ -170,6 +178,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
 
 /** The list checks itself, and disappears when everything is done. */
 function GoLive({ of: home }: { of: Home }) {
+  const can = useCan();
   const { sandbox, other_console_url } = useSession();
   const shown = steps.filter(({ name }) => home.go_live[name] !== null);
   const done = shown.filter(({ name }) => home.go_live[name]);
@@ -181,15 +190,22 @@ function GoLive({ of: home }: { of: Home }) {
       bare
     >
       <ul className="needed">
-        {shown.map(({ name, label, how, href }) => {
+        {shown.map(({ name, label, how, href, permission }) => {
           const isDone = home.go_live[name];
           const to = name === 'bank_account' ? `/merchants/${home.merchant_id}` : href;
+          const line = (
+            <>
+              <strong>{label}</strong>
+              {!isDone && <span className="quiet small">{how}</span>}
+            </>
+          );
           return (
             <li key={name} className={isDone ? 'done' : ''}>
-              <Link href={to}>
-                <strong>{label}</strong>
-                {!isDone && <span className="quiet small">{how}</span>}
-              </Link>
+              {permission === undefined || can(permission) ? (
+                <Link href={to}>{line}</Link>
+              ) : (
+                <span className="where">{line}</span>
+              )}
               <Status of={isDone ? 'delivered' : 'pending'} name={isDone ? 'Done' : 'To do'} />
             </li>
           );
