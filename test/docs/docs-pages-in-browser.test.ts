@@ -207,6 +207,18 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await field.waitFor({ state: 'hidden' });
   });
 
+  test('search that could not be loaded says so, and works once it can', async () => {
+    await open('/docs/signature');
+    const index = await page.locator('body').getAttribute('data-search');
+    await page.route(`**${index}`, (route) => route.abort(), { times: 1 });
+    await page.keyboard.press('/');
+    const status = page.getByText('The search could not be loaded. Type to try again.');
+    await status.waitFor({ timeout: 10_000 });
+    await page.getByRole('combobox', { name: 'Search the documentation' }).fill('callback lost');
+    await page.getByRole('option').first().waitFor();
+    await status.waitFor({ state: 'detached' });
+  });
+
   test('a button copies code, and tabs work by keyboard', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open('/docs/guides/quickstart');

@@ -50,8 +50,10 @@ type Search = {
   input: HTMLInputElement;
   list: HTMLUListElement;
   status: HTMLElement;
-  /** Null until the dialog opens for the first time. */
+  /** Null until the dialog opens for the first time, and after it could not be loaded. */
   index: Promise<Found[]> | null;
+  /** How many times it was asked for. */
+  loads: number;
   found: Found[];
   /** The place of the chosen entry in `found`. */
   chosen: number;
@@ -92,6 +94,7 @@ function createSearch(): Search {
     list: dialog.querySelector('ul') as HTMLUListElement,
     status: dialog.querySelector('p') as HTMLElement,
     index: null,
+    loads: 0,
     found: [],
     chosen: 0,
   };
@@ -131,21 +134,32 @@ function listenForShortcuts(search: Search): void {
 
 function open(search: Search): void {
   if (search.dialog.open) return;
-  // The index is loaded as a script, because the page's policy allows no fetch, not even from this
-  // server.
-  search.index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
-    (module: { default: Found[] }) => module.default,
-  );
   search.dialog.showModal();
   search.input.select();
   void update(search);
+}
+
+/**
+ * The index is loaded as a script, because the page's policy allows no fetch, not even from this
+ * server. A browser may remember that a script could not be loaded, but not under another fragment.
+ */
+function load(search: Search): Promise<Found[]> {
+  const path = `${document.body.dataset.search}#${search.loads}`;
+  search.loads += 1;
+  return import(/* @vite-ignore */ path).then((module: { default: Found[] }) => module.default);
 }
 
 /** Shows the entries for the words in the field. */
 async function update(search: Search): Promise<void> {
   const { input, list, status } = search;
   const query = input.value;
-  const entries = await (search.index as Promise<Found[]>);
+  search.index ??= load(search);
+  const entries = await search.index.catch(() => null);
+  if (entries === null) {
+    search.index = null;
+    status.textContent = 'The search could not be loaded. Type to try again.';
+    return;
+  }
   if (query !== input.value) return;
   const found = findEntries(entries, query);
   search.found = found;
