@@ -328,9 +328,23 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.waitForURL(`**/checkouts/${shopper.id}`);
     await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to Refunds').waitFor();
+    const keys = page.getByRole('dialog', { name: 'Keys' });
+    await keys.getByText('Go to Refunds').waitFor();
     assert.deepEqual(await axeViolations(page), []);
+    // They can be turned off, which this browser remembers.
+    const on = keys.getByRole('checkbox', { name: 'These keys work in this browser' });
+    await on.uncheck({ timeout: 10_000 });
+    await page.reload();
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    for (const key of ['/', '?', 'g', 'r']) await page.keyboard.press(key);
+    await page.getByRole('button', { name: /^Person \d+/ }).click();
+    await page.getByRole('menuitem', { name: 'Keys', exact: true }).click();
+    await keys.waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 1);
+    assert.equal(new URL(page.url()).pathname, `/checkouts/${shopper.id}`);
+    await on.check();
     await page.keyboard.press('Escape');
+    await keys.waitFor({ state: 'detached' });
     // A dialog returns the focus to the row that it was opened from.
     await go(page, '/callbacks?view=all');
     const row = page.getByRole('link', { name: 'ORDER-1', exact: true });

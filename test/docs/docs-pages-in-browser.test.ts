@@ -205,6 +205,16 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await page.getByText('Nothing was found.').waitFor();
     await page.keyboard.press('Escape');
     await field.waitFor({ state: 'hidden' });
+    // A reader who presses the key by mistake can turn it off.
+    const byKey = page.getByRole('checkbox', { name: 'Open with the key /' });
+    await page.keyboard.press('/');
+    await byKey.uncheck({ timeout: 10_000 });
+    await page.reload();
+    await page.keyboard.press('/');
+    assert.equal(await field.isVisible(), false);
+    await page.keyboard.press('Control+k');
+    await byKey.check();
+    await assertAccessible('search');
   });
 
   test('search that could not be loaded says so, and works once it can', async () => {

@@ -50,6 +50,8 @@ type Search = {
   input: HTMLInputElement;
   list: HTMLUListElement;
   status: HTMLElement;
+  /** Whether the key `/` opens the dialog. */
+  byKey: HTMLInputElement;
   /** Null until the dialog opens for the first time, and after it could not be loaded. */
   index: Promise<Found[]> | null;
   /** How many times it was asked for. */
@@ -67,7 +69,7 @@ export function addSearch(header: HTMLElement): void {
   document.body.append(search.dialog);
   button.addEventListener('click', () => open(search));
   listenInDialog(search);
-  listenForShortcuts(search);
+  listenForShortcuts(search, button.querySelector('kbd') as HTMLElement);
 }
 
 function createButton(): HTMLButtonElement {
@@ -87,12 +89,14 @@ function createSearch(): Search {
 <input type="text" inputmode="search" enterkeyhint="go" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="search-results" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and reference">
 <button type="button">Close</button></div>
 <ul id="search-results" role="listbox" aria-label="Results"></ul>
-<p class="quiet" role="status"></p>`;
+<p class="quiet" role="status"></p>
+<label class="quiet"><input type="checkbox"> Open with the key <kbd>/</kbd></label>`;
   return {
     dialog,
     input: dialog.querySelector('input') as HTMLInputElement,
     list: dialog.querySelector('ul') as HTMLUListElement,
     status: dialog.querySelector('p') as HTMLElement,
+    byKey: dialog.querySelector('[type=checkbox]') as HTMLInputElement,
     index: null,
     loads: 0,
     found: [],
@@ -120,11 +124,39 @@ function listenInDialog(search: Search): void {
   });
 }
 
-function listenForShortcuts(search: Search): void {
+const keyStoredAs = 'tranche-search-key';
+
+/** Whether the reader turned the key off. A browser may refuse to store anything. */
+function isKeyOff(): boolean {
+  try {
+    return localStorage.getItem(keyStoredAs) === 'off';
+  } catch {
+    return false;
+  }
+}
+
+function storeKey(on: boolean): void {
+  try {
+    if (on) localStorage.removeItem(keyStoredAs);
+    else localStorage.setItem(keyStoredAs, 'off');
+  } catch {
+    // The choice ends with this page.
+  }
+}
+
+function listenForShortcuts(search: Search, hint: HTMLElement): void {
+  const { byKey } = search;
+  byKey.checked = !isKeyOff();
+  hint.hidden = !byKey.checked;
+  byKey.addEventListener('change', () => {
+    hint.hidden = !byKey.checked;
+    storeKey(byKey.checked);
+  });
   document.addEventListener('keydown', (event) => {
     const isTyping =
       event.target instanceof HTMLElement && event.target.closest('input, textarea, select');
-    const isSlash = event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey;
+    const isSlash =
+      event.key === '/' && byKey.checked && !isTyping && !event.ctrlKey && !event.metaKey;
     const isK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
     if (!isSlash && !isK) return;
     event.preventDefault();

@@ -12,6 +12,7 @@ import { Link, useLocation } from 'wouter';
 import { fetchList, needsReauthentication, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import type { IconName } from '../icons.tsx';
+import { isForKeys } from '../keys.ts';
 import { useAddress, useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
 import { FileLink } from './file-link.tsx';
@@ -245,7 +246,7 @@ function useRowKeys<Row>(
 ): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
+      if (!isForKeys(event)) return;
       if (event.key === 'j' || event.key === 'k') {
         event.preventDefault();
         const next = Math.min(
@@ -455,17 +456,6 @@ function toggle<Row>({ picked, set }: Picking<Row>, key: string): void {
   const next = new Set(picked);
   if (!next.delete(key)) next.add(key);
   set(next);
-}
-
-/** Whether a key press belongs to a text field. */
-export function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target as HTMLElement | null;
-  return (
-    event.metaKey ||
-    event.ctrlKey ||
-    event.altKey ||
-    (target?.matches('input:not([type="checkbox"]), textarea, select, [contenteditable]') ?? false)
-  );
 }
 
 function Skeleton({ columns }: { columns: number }) {

@@ -1,13 +1,14 @@
-import { Menu, useMantineColorScheme } from '@mantine/core';
+import { Checkbox, Menu, useMantineColorScheme } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { ApiError, sendChange } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { Icon, Logo } from '../icons.tsx';
+import { areKeysOn, isForKeys, setKeysOn } from '../keys.ts';
 import { Person } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import { bounded, isTyping } from '../parts/list.tsx';
+import { bounded } from '../parts/list.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
 import { type Group, groups, inShopWords } from '../places.ts';
 import { useCan, useChoice, useCounts, useSession, useShop } from '../session.tsx';
@@ -41,6 +42,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const [menuShown, setMenuShown] = useState(false);
   const [searching, setSearching] = useState(false);
   const [keysShown, setKeysShown] = useState(false);
+  const [keysOn, setOn] = useState(areKeysOn);
   const main = useRef<HTMLElement>(null);
   const { is_for_merchants } = useSession();
   const allowed = useAllowed();
@@ -106,7 +108,7 @@ export function Shell({ children }: { children: ReactNode }) {
         {is_for_merchants && <ShopSwitch />}
         <EnvironmentSwitch />
         <button type="button" className="finder" onClick={() => setSearching(true)}>
-          <Icon name="search" /> Search <kbd>/</kbd>
+          <Icon name="search" /> Search {keysOn && <kbd>/</kbd>}
         </button>
         <Navigation groups={allowed} location={location} />
         <Who showKeys={() => setKeysShown(true)} />
@@ -119,7 +121,16 @@ export function Shell({ children }: { children: ReactNode }) {
         close={() => setSearching(false)}
         places={allowed.flatMap(({ places }) => places)}
       />
-      <KeysDialog groups={allowed} opened={keysShown} close={() => setKeysShown(false)} />
+      <KeysDialog
+        groups={allowed}
+        opened={keysShown}
+        close={() => setKeysShown(false)}
+        on={keysOn}
+        turn={(on) => {
+          setKeysOn(on);
+          setOn(on);
+        }}
+      />
     </div>
   );
 }
@@ -134,7 +145,7 @@ function useKeys(
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key === 'Escape') actions.closeMenu();
-      if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
+      if (!isForKeys(event)) return;
       if (event.key === '/') {
         event.preventDefault();
         actions.search();
@@ -188,9 +199,22 @@ function Navigation({ groups: allowed, location }: { groups: Group[]; location: 
   );
 }
 
-function KeysDialog(props: { groups: Group[]; opened: boolean; close: () => void }) {
+function KeysDialog(props: {
+  groups: Group[];
+  opened: boolean;
+  close: () => void;
+  on: boolean;
+  turn: (on: boolean) => void;
+}) {
   return (
     <Dialog opened={props.opened} close={props.close} title="Keys">
+      <Checkbox
+        mb="md"
+        label="These keys work in this browser"
+        description="Turn them off if you speak to your computer, or press them by mistake. The menu with your name leads back here, and a sign-out turns them on again."
+        checked={props.on}
+        onChange={(event) => props.turn(event.currentTarget.checked)}
+      />
       <dl className="keys">
         <Keys keys={['/']} does="Search" />
         <Keys keys={['?']} does="Show this list" />
