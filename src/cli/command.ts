@@ -23,7 +23,8 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   openDatabase: typeof openDatabase | undefined;
   json: boolean;
   terminal: Terminal;
-  readInput(): Promise<Buffer>;
+  /** Standard input, which a command reads that takes `-` as a file. */
+  stdin: AsyncIterable<Buffer | string>;
   /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
   print(answer: object, human: () => string): void;
 };

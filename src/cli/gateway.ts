@@ -1,6 +1,3 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { importFees } from '#checks/reconciliation/import-fees.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
@@ -8,10 +5,10 @@ import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { capabilitiesOf } from '#gateway/adapters/read-settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import { type Command, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';
+import { readLines } from './read-lines.ts';
 import { findGatewayNamed, withGateway } from './sandbox-gateway.ts';
 import { fill } from './terminal.ts';
 
@@ -143,7 +140,7 @@ without it, it is the default one's.
       const log = pino({ level: 'silent' });
       const settings = await findGatewayNamed(deps.config, context.values.gateway);
       const gateway = { name: settings.name, capabilities: capabilitiesOf(settings) };
-      const lines = readLines(file, context.readInput);
+      const lines = readLines(file, context.stdin);
       return await importFees({ ...deps, log, gateway }, deps.operator, lines, progress);
     }).finally(() => terminal.endProgress());
     const { rows, posted, unknown, unknown_payments } = answer;
@@ -162,15 +159,5 @@ without it, it is the default one's.
     return unknown === 0 ? 0 : 1;
   },
 });
-
-async function* readLines(file: string, readInput: () => Promise<Buffer>): AsyncIterable<string> {
-  const input = file === '-' ? Readable.from([await readInput()]) : createReadStream(file);
-  try {
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new OperatorError(`The file ${file} cannot be read (${code}).`, { cause: error });
-  }
-}
 
 export const commands: Command[] = [reconcileCommand, feesCommand, releaseCommand];

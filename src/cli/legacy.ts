@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { legacyUsageList, usedSince } from '#operating/operations/legacy-usage.ts';
 import { mustSeeMerchant, noMerchant } from '#operating/operations/merchants.ts';
@@ -48,7 +49,7 @@ merchant's rules; only this needs a database.
 async function readRequest(context: Context, file: string) {
   let raw: Buffer;
   try {
-    raw = file === '-' ? await context.readInput() : await readFile(file);
+    raw = file === '-' ? await buffer(context.stdin) : await readFile(file);
   } catch (error) {
     throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
   }

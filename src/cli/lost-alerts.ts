@@ -1,10 +1,8 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import type { Handle } from '#platform/database/database.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import { listKnownAlerts } from '#record/alerts/alert.sql.ts';
+import type { Context } from './command.ts';
+import { readLines } from './read-lines.ts';
 
 /** An alert that is in the log or in a post, but not in the restored database. */
 export type LostAlert = { id: string; at: string; kind: string; detail: string };
@@ -19,18 +17,12 @@ const kinds = ['access_ended', 'person_invited', 'ways_in_replaced', 'access_wid
 export async function listLostAlerts(
   db: Handle,
   file: string,
-  readInput: () => Promise<Buffer>,
+  stdin: Context['stdin'],
 ): Promise<LostAlert[]> {
-  const input = file === '-' ? Readable.from([await readInput()]) : createReadStream(file);
   const found = new Map<string, LostAlert>();
-  try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const alert = readAlert(line);
-      if (alert) found.set(alert.id, alert);
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new OperatorError(`The log ${file} cannot be read (${code}).`, { cause: error });
+  for await (const line of readLines(file, stdin)) {
+    const alert = readAlert(line);
+    if (alert) found.set(alert.id, alert);
   }
   const known = await listKnownAlerts(db, [...found.keys()]);
   return [...found.values()]

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { openDatabase } from '#platform/database/database.ts';
@@ -7,7 +8,7 @@ import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { type Random, systemRandom } from '#platform/shared/random.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { catalogue, type ListedCommand, type ListedGroup } from './catalogue.ts';
-import { type Command, UsageError } from './command.ts';
+import { type Command, type Context, UsageError } from './command.ts';
 import { nearest } from './nearest.ts';
 import { createTerminal, fill, type Output, type Terminal, toPrintedJson } from './terminal.ts';
 
@@ -16,8 +17,7 @@ const commands = catalogue.flatMap((entry) => ('commands' in entry ? entry.comma
 export type Io = {
   stdout: Output;
   stderr: Output;
-  /** Only commands that take `-` as a file read it. */
-  stdin?: AsyncIterable<Buffer | string>;
+  stdin?: Context['stdin'];
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
@@ -94,11 +94,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     openDatabase: io.openDatabase,
     json,
     terminal,
-    readInput: async () => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of io.stdin ?? []) chunks.push(Buffer.from(chunk));
-      return Buffer.concat(chunks);
-    },
+    stdin: io.stdin ?? Readable.from([]),
     print: (answer, human) => {
       if (json) io.stdout.write(`${toPrintedJson(answer)}\n`);
       else terminal.print(human());

@@ -242,13 +242,13 @@ audit keeps the reason.
       return;
     }
     const found = await withMigrated(context, async (connection) => {
+      const { db } = connection.database;
+      const lost = log === undefined ? {} : { lost: await listLostAlerts(db, log, context.stdin) };
+      // Last, so that no one signs in if the log cannot be read.
       if (reason !== undefined) {
         const deps = { ...connection, endAccess: endAllAccess };
         await confirmAccess(deps, connection.operator, reason);
       }
-      const { db } = connection.database;
-      const lost =
-        log === undefined ? {} : { lost: await listLostAlerts(db, log, context.readInput) };
       return { ...(await readAccess(connection)), ...lost };
     });
     context.print(found, () => showAccess(context.terminal, found));

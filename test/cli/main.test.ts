@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { catalogue } from '../../src/cli/catalogue.ts';
 import { runCli } from '../../src/cli/main.ts';
+import { readLines } from '../../src/cli/read-lines.ts';
 import { withProgram } from '../../src/cli/terminal.ts';
 import { commandLine, masterKey, type Tranche } from '../support/cli.ts';
 import { createTestDatabase } from '../support/service.ts';
@@ -155,6 +156,21 @@ test('the file of a killed sandbox does not count as a running one', async () =>
       'merchants',
       'list',
     );
+  }
+});
+
+test('a log on standard input may be longer than memory, because it is read line by line', async () => {
+  let chunks = 0;
+  async function* endless() {
+    for (;;) {
+      chunks += 1;
+      yield Buffer.from('{"msg":"one"}\n');
+      assert.ok(chunks < 10_000, 'it is read only as far as its lines are used');
+    }
+  }
+  for await (const line of readLines('-', endless())) {
+    assert.equal(line, '{"msg":"one"}');
+    break;
   }
 });
 
