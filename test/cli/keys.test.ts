@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { ensureMasterKey, findMasterKeys, loadMasterKeys } from '#hosting/running/master-key.ts';
 import { reencryptKeys } from '#merchants/integrations/reencrypt-keys.ts';
-import { commandLine, masterKey } from '../support/cli.ts';
+import { commandLine, masterKey, type Tranche } from '../support/cli.ts';
 import {
   checkoutBody,
   createAccount,
@@ -160,6 +160,36 @@ test('after the loss of the master key each integration can get a new signing ke
     const after = await startService({ databaseUrl, env: { MASTER_KEY: newKey } });
     assert.equal(await post(after, { ...account, ...rotated }), 200);
     await after.close();
+  });
+});
+
+test('after the loss of the master key the next one is changed without the accounts that were replaced', async () => {
+  await withService(async (service) => {
+    const { merchant } = await createAccount(service);
+    const { databaseUrl } = service;
+    const { pool } = service.deps.database;
+    const bank = async (tranche: Tranche) => {
+      const proposed = ['merchants', 'bank', merchant.id, '--holder', 'Karoo', '--bank', 'FNB'];
+      const where = ['--branch-code', '250655', '--account-number', '62100049876'];
+      await tranche.json(...proposed, ...where);
+    };
+    const confirm = async (key: string, number: string) => {
+      const sipho = { DATABASE_URL: databaseUrl, MASTER_KEY: key, TRANCHE_OPERATOR: 'sipho' };
+      const confirmed = ['merchants', 'bank', merchant.id, '--confirm', number];
+      await commandLine(sipho).json(...confirmed, '--account-number', '62100049876');
+    };
+    await bank(commandLine({ DATABASE_URL: databaseUrl }));
+    await confirm(masterKey, '1');
+    await pool.query('delete from signing_keys');
+    await pool.query('update installation set key_check = null');
+    await bank(commandLine({ DATABASE_URL: databaseUrl, MASTER_KEY: newKey }));
+    const third = Buffer.alloc(32, 11).toString('base64');
+    const changing = { MASTER_KEY: third, MASTER_KEY_PREVIOUS: newKey };
+    const tranche = commandLine({ DATABASE_URL: databaseUrl, ...changing });
+    const lost = new RegExp(`1 of 2 .*\\(re-encrypted: 1\\).*bank_accounts ${merchant.id} 1$`, 'm');
+    await tranche.refused(1, lost, 'keys', 'reencrypt');
+    await confirm(third, '2');
+    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 1, reencrypted: 0 });
   });
 });
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { BankAccount } from './bank-account.ts';
@@ -83,6 +84,26 @@ export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
     .orderBy('merchant_id')
     .orderBy('number')
     .execute();
+}
+
+/**
+ * The accounts whose number may be needed again: the newest one, which may wait to be confirmed, the
+ * one in use, and those of payouts that are on their way to the bank.
+ */
+export async function listNeededAccounts(
+  db: Handle,
+): Promise<Pick<BankAccount, 'merchant_id' | 'number'>[]> {
+  const { rows } = await sql<Pick<BankAccount, 'merchant_id' | 'number'>>`
+    select merchant_id, number from bank_accounts a
+    where not exists (
+        select from bank_accounts later
+        where later.merchant_id = a.merchant_id and later.number > a.number
+          and (a.confirmed_at is null or later.confirmed_at is not null))
+      or exists (
+        select from payouts p
+        where p.merchant_id = a.merchant_id and p.bank_account = a.number
+          and p.status = 'exported')`.execute(db);
+  return rows;
 }
 
 /** Returns false if another run has already re-encrypted it. */

@@ -17,6 +17,7 @@ import {
   findStatementAddress,
   insertAccount,
   listAllAccounts,
+  listNeededAccounts,
   moveConfirmed,
   moveSealedAccount,
   moveWrongNumbers,
@@ -226,30 +227,38 @@ export async function setStatementAddress(
   });
 }
 
-/** Re-encrypts every account number under the current master key. */
+/**
+ * Re-encrypts every account number under the current master key. One that cannot be opened is
+ * reported only if it may be needed: after the loss of a master key, those that were replaced stay
+ * sealed under it.
+ */
 export async function reencryptAccounts(
   deps: OperatorDeps & { sealing: Sealing },
   operator: string,
 ): Promise<{ examined: number; reencrypted: number; unreadable: string[] }> {
-  const accounts = await reading(deps, listAllAccounts);
-  const stale = accounts.filter(({ sealed_account }) => !deps.sealing.isCurrent(sealed_account));
-  const unreadable: string[] = [];
-  if (stale.length === 0) return { examined: accounts.length, reencrypted: 0, unreadable };
+  const { accounts, needed } = await reading(deps, async (db) => ({
+    accounts: await listAllAccounts(db),
+    needed: new Set((await listNeededAccounts(db)).map(bankAccountContext)),
+  }));
+  const stale = accounts
+    .filter(({ sealed_account }) => !deps.sealing.isCurrent(sealed_account))
+    .map((account) => ({ account, opened: openAccount(deps.sealing, account) }));
+  const lost = stale.filter(({ opened }) => opened === null);
+  const unreadable = lost
+    .map(({ account }) => bankAccountContext(account))
+    .filter((one) => needed.has(one));
+  const examined = accounts.length - lost.length + unreadable.length;
+  if (stale.length === lost.length) return { examined, reencrypted: 0, unreadable };
   const reencrypted = await operate(deps, operator, 'keys reencrypt', async (db) => {
-    unreadable.length = 0;
     let count = 0;
-    for (const account of stale) {
-      const number = openAccount(deps.sealing, account);
-      if (number === null) unreadable.push(bankAccountContext(account));
-      else if (
-        await moveSealedAccount(db, account, deps.sealing.seal(number, bankAccountContext(account)))
-      ) {
-        count += 1;
-      }
+    for (const { account, opened } of stale) {
+      if (opened === null) continue;
+      const resealed = deps.sealing.seal(opened, bankAccountContext(account));
+      if (await moveSealedAccount(db, account, resealed)) count += 1;
     }
     return { subject_id: null, details: { bank_accounts: count }, result: count };
   });
-  return { examined: accounts.length, reencrypted, unreadable };
+  return { examined, reencrypted, unreadable };
 }
 
 /** Null if none of the known master keys opens it. */
