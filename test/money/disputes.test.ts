@@ -362,6 +362,43 @@ test('after a loss an operator cancels the rest of the plan, and nothing more is
   await assertBooks();
 });
 
+test('after a loss a refund of all that is left ends the pause, and one of a part does not', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await resolve(id, '--lost');
+  const isPausing = async () => (await tranche.json('disputes', 'show', id)).is_pausing;
+  await refundNow(paying, shopper, 40_000);
+  assert.equal(await isPausing(), true);
+  await refundNow(paying, shopper, 20_000);
+  assert.equal(await isPausing(), false);
+  assert.equal((await shopper.state()).plan?.dispute, null);
+  const { deps } = paying.service;
+  await closeEndedAlerts(deps);
+  const { rows } = await deps.database.pool.query(
+    'select kind from alerts where subject_id = $1 and closed_at is null',
+    [id],
+  );
+  assert.deepEqual(rows, []);
+  await assertBooks();
+});
+
+test('after a loss a refund that voids the hold, the last that is left, ends the pause', async () => {
+  const shopper = await paying.shopper({ amount: 90_000 });
+  await shopper.pay(3);
+  const acting = await actingOn(paying, shopper);
+  assert.equal((await acting.pay('next')).attempt?.status, 'done');
+  const { id } = await dispute(shopper, 2);
+  await resolve(id, '--lost');
+  await refundNow(paying, shopper, 60_000);
+  assert.deepEqual(await planOf(shopper), [
+    '1 cancelled -30000',
+    '2 collected',
+    '3 cancelled -30000',
+  ]);
+  assert.equal((await tranche.json('disputes', 'show', id)).is_pausing, false);
+  await assertBooks();
+});
+
 test('a plan that needs two people for its cancellation stays paused until the second approves', async () => {
   const account = await createAccount(paying.service);
   const rules = ['merchants', 'rules', account.merchant.id];
@@ -381,6 +418,7 @@ test('a plan that needs two people for its cancellation stays paused until the s
   assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, true);
   const refund = (await shopper.rows('refund_requests')).find(({ status }) => status !== 'failed');
   await sipho.json('refunds', 'approve', refund.id);
+  assert.equal((await tranche.json('disputes', 'show', id)).is_pausing, false);
   assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, false);
   assert.deepEqual(await planOf(shopper), [
     '1 collected',

@@ -286,7 +286,10 @@ export async function resumePlan(
  * Records that the rest of the plan is decided. Runs in a transaction that holds the checkout's
  * lock.
  */
-export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
+export async function endPause(
+  db: Handle,
+  dispute: Pick<Dispute, 'merchant_id' | 'checkout_id' | 'id'>,
+): Promise<Dispute> {
   await lockInstalments(db, dispute);
   const ended = await moveDispute(db, dispute, { is_pausing: false });
   await resumeCollecting(db, dispute);

@@ -298,6 +298,19 @@ export const selectOpenDisputes = (
     .where('checkout_id', '=', checkout_id)
     .where('closed_at', 'is', null);
 
+/** The lost disputes that pause a checkout until the rest of its plan is decided. */
+export const selectPausingLosses = (
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+) =>
+  db
+    .selectFrom('disputes')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('is_pausing', '=', true)
+    .where('closed_at', 'is not', null);
+
 /**
  * The amounts that disputes of a checkout hold or took: the whole amount of open ones, the loss of
  * others.

@@ -11,7 +11,8 @@ import type { Supplied } from './supplied.ts';
  * not. `closed` means that it ended without a decision.
  *
  * While it is open, nothing of the plan is collected or refunded. Winning it resumes the plan. After
- * a loss an operator decides whether the rest of the plan stays due.
+ * a loss an operator decides whether the rest of the plan stays due. A refund of all of it decides
+ * that, too.
  */
 export const disputeStatuses = [
   'inquiry',

@@ -7,6 +7,7 @@ import { writeAndCommit, writeTogether } from '#platform/database/write-together
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { endPause } from '#purchases/disputes/answer-dispute.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { resumeCollecting, resumedAfter } from '#purchases/instalments/pause-collecting.ts';
@@ -57,7 +58,7 @@ export async function recordParts(
     const now = merchant.now();
     const at = timestamp(now);
     const isHeld = partAnswers.some(({ part }) => part.kind === 'hold');
-    const [current, { instalments, parts: before, books }] = await Promise.all([
+    const [current, { instalments, parts: before, books, losses }] = await Promise.all([
       lockWithCheckout(db, refund),
       readProgress(db, refund, at, isHeld),
     ]);
@@ -79,6 +80,7 @@ export async function recordParts(
       ...ending?.writes,
     };
     if (ending) {
+      if (losses.length > 0) await decideRest(db, refund, losses, done);
       await announceRefund(deps, db, merchant, ending.refund);
       // One statement cannot write a payment twice, so collecting is resumed in a second one if a
       // payment was cancelled.
@@ -137,6 +139,26 @@ function paymentOf(instalments: Instalment[], number: number): Instalment {
   const payment = instalments.find((one) => one.number === number);
   assert(payment);
   return payment;
+}
+
+/**
+ * After a lost dispute the plan stays paused until its rest is decided. A refund that leaves nothing
+ * to collect decides it.
+ */
+async function decideRest(
+  db: Handle,
+  { merchant_id, checkout_id }: RefundRequest,
+  losses: { id: string }[],
+  done: RefundPart[],
+): Promise<void> {
+  const key = { merchant_id, checkout_id };
+  const isLeft = ({ number, status }: Instalment) =>
+    status !== 'collected' &&
+    status !== 'cancelled' &&
+    // A hold that is voided now is cancelled in a later statement.
+    !done.some(({ kind, instalment }) => kind === 'hold' && instalment === number);
+  if ((await listInstalments(db, key)).some(isLeft)) return;
+  for (const { id } of losses) await endPause(db, { ...key, id });
 }
 
 function completionOf(

@@ -5,7 +5,7 @@ import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { selectOpenDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { selectOpenDisputes, selectPausingLosses } from '#purchases/disputes/dispute.sql.ts';
 import { selectOpenCollections } from '#purchases/instalments/collection.sql.ts';
 import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
 import { type CheckoutKey, selectInstalments } from '#purchases/instalments/instalment.sql.ts';
@@ -127,12 +127,17 @@ export async function readApproval(
   return { ...startOf(rows), threshold, alone: rows.alone[0]?.sum ?? 0 };
 }
 
+const progressQueries = (db: Handle, key: RefundKey & { checkout_ids: string[] }) => ({
+  ...refundQueries(db, key),
+  losses: selectPausingLosses(db, key),
+});
+
 const selectProgress = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
-  together(refundQueries(db, key)),
+  together(progressQueries(db, key)),
 );
 
 const selectProgressAndPlan = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
-  together({ instalments: selectInstalments(db, key), ...refundQueries(db, key) }),
+  together({ instalments: selectInstalments(db, key), ...progressQueries(db, key) }),
 );
 
 /**
@@ -144,7 +149,13 @@ export async function readProgress(
   refund: Named,
   at: Timestamp,
   withPlan: boolean,
-): Promise<{ instalments: Instalment[]; parts: RefundPart[]; books: Books }> {
+): Promise<{
+  instalments: Instalment[];
+  parts: RefundPart[];
+  books: Books;
+  /** The lost disputes after which the rest of the plan is not decided yet. */
+  losses: { id: string }[];
+}> {
   const key = withList(refund, at);
   const [rows] = withPlan
     ? await selectProgressAndPlan(db, key)
@@ -154,6 +165,7 @@ export async function readProgress(
     instalments: asRows(rows.instalments),
     parts: asRows(rows.parts),
     books: booksOf(rows),
+    losses: rows.losses,
   };
 }
 
