@@ -176,8 +176,22 @@ export function readConfig(
     legacySunset: readLegacySunset(reader),
     operator: text('TRANCHE_OPERATOR') ?? null,
   };
+  if (purpose === 'command') requireShared(reader);
   if (reader.problems.length > 0) throw new BadSettings([...reader.problems]);
   return config;
+}
+
+/**
+ * A command writes mails and prints links as its service does. With the defaults in place of the
+ * service's settings the mails would not be written, and the links would lead to this machine.
+ */
+function requireShared({ text, problem, isProduction }: Reader): void {
+  const names = ['BASE_URL', 'CONSOLE_URL', 'MAIL_URL'];
+  const missing = names.filter((name) => text(name) === undefined);
+  if (!isProduction || missing.length === 0) return;
+  problem(
+    `In production a command also needs ${missing.join(', ')}. Run it with the whole environment of the service; MAIL_URL is none if that sends no mail.`,
+  );
 }
 
 /** Ten thousand rand, so that an ordinary refund in a sandbox needs one person. */

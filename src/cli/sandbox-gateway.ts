@@ -149,7 +149,14 @@ async function openGuarded(
 export async function findGateways(
   config: Config,
 ): Promise<{ settings: NamedSettings[]; baseUrl: string }> {
-  if (config.gateways) return { settings: config.gateways, baseUrl: config.baseUrl };
+  if (config.gateways) {
+    if (config.gateways.some(({ secretKey }) => secretKey === '')) {
+      throw new OperatorError(
+        'The settings of the gateway are not set. Run this with the whole environment of the service.',
+      );
+    }
+    return { settings: config.gateways, baseUrl: config.baseUrl };
+  }
   const sandbox = await readSandboxFile(config);
   // A different gateway does not know our payments, so it must not be asked about them.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {

@@ -19,9 +19,10 @@ export function readMail(
 }
 
 function readMailUrl({ text, problem, refuseInsecure }: Reader): string | null {
-  const url = text('MAIL_URL') ?? null;
+  const given = text('MAIL_URL') ?? 'none';
+  const url = given === 'none' ? null : given;
   if (url !== null && !isAddress(url, /^smtps?:\/\//)) {
-    problem('MAIL_URL must be an address that begins with smtp:// or smtps://.');
+    problem('MAIL_URL must be an address that begins with smtp:// or smtps://, or none.');
   } else if (url !== null && isRemoteMail(url) && weakensTls(url)) {
     refuseInsecure(
       'mail-plaintext',

@@ -9,14 +9,14 @@ import { distributeDatabase, distribution } from '#platform/database/distribute-
 import { claimInstallation } from '#platform/database/installation.ts';
 import { listMigrations, migrate } from '#platform/database/migrate.ts';
 import { systemClock } from '#platform/shared/clock.ts';
-import { commandLine } from '../support/cli.ts';
+import { commandLine, unknownId } from '../support/cli.ts';
 import { findNodes, onDatabase } from '../support/database-server.ts';
 import {
+  commandSettings,
   createEmptyCluster,
   createEmptyDatabase,
   createTestDatabase,
   log,
-  productionSettings,
 } from '../support/service.ts';
 
 const { hasCitus } = await findNodes();
@@ -80,12 +80,10 @@ test('a newer database is used, unless it says that it needs a newer program', a
 test('a database belongs to the environment that first used it, and refuses the other', async () => {
   await withMigratedDatabase(async (url) => {
     const production = {
+      ...commandSettings,
       DATABASE_URL: url,
-      TRANCHE_ENV: 'production',
-      BASE_URL: 'https://pay.example',
-      MASTER_KEY: productionSettings.MASTER_KEY,
-      FOUR_EYES_ABOVE: 'none',
-      ISSUER_NAME: 'Pay Well',
+      STRIPE_SECRET_KEY: '',
+      STRIPE_PUBLISHABLE_KEY: '',
     };
     await commandLine(production).json('merchants', 'list');
     const wrong = /belongs to the production environment, and TRANCHE_ENV is sandbox/;
@@ -102,6 +100,21 @@ test('a database belongs to the environment that first used it, and refuses the 
     assert.match(issued.signing_key, /^sig_production_/);
     const shown = await tranche.json('integrations', 'show', issued.id);
     assert.notEqual(shown.signing_required_at, null);
+  });
+});
+
+test('a production command is refused without the addresses and the mail server of its service', async () => {
+  await withMigratedDatabase(async (url) => {
+    const complete = { ...commandSettings, DATABASE_URL: url };
+    const revoke = ['operators', 'revoke', 'nomsa@example.com'];
+    for (const name of ['BASE_URL', 'CONSOLE_URL', 'MAIL_URL']) {
+      const sentence = new RegExp(`also needs ${name}\\. .*whole environment of the service`);
+      await commandLine({ ...complete, [name]: '' }).refused(1, sentence, ...revoke);
+    }
+    await commandLine(complete).refused(1, /There is no person/, ...revoke);
+    const withoutGateway = commandLine({ ...complete, STRIPE_SECRET_KEY: '' });
+    const preview = ['refunds', 'preview', unknownId, '--amount', '100'];
+    await withoutGateway.refused(1, /settings of the gateway are not set/, ...preview);
   });
 });
 

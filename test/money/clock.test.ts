@@ -11,9 +11,9 @@ import {
 } from '../support/payments.ts';
 import {
   type Account,
+  commandSettings,
   createAccount,
   createTestDatabase,
-  productionSettings,
   send,
 } from '../support/service.ts';
 
@@ -237,7 +237,7 @@ test('an unknown merchant has no clock', async () => {
 test('no clock is moved in production', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
-  const production = commandLine({ ...productionSettings, DATABASE_URL: database.url });
+  const production = commandLine({ ...commandSettings, DATABASE_URL: database.url });
   const merchant = ['--merchant', unknownId];
   const sentence = /Production runs on real time/;
   await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--by', '1h');

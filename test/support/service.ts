@@ -192,6 +192,13 @@ export const productionSettings = {
   ISSUER_NAME: 'Pay Well',
 };
 
+/** The settings that a command needs in production. */
+export const commandSettings = {
+  ...productionSettings,
+  CONSOLE_URL: 'https://console.example',
+  MAIL_URL: 'none',
+};
+
 /** Resolves no names, so that tests do not use the network. A test can pass its own answers. */
 const resolveNowhere: Resolve = async (hostname) => {
   throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
