@@ -101,6 +101,8 @@ export type Config = {
   legacySunset: string;
   /** The name under which the audit records commands; null for the system's user. */
   operator: string | null;
+  /** Settings with which production writes mails and links, and which are not set here. */
+  unset: string[];
 };
 
 /** The settings that slices read. */
@@ -175,23 +177,12 @@ export function readConfig(
     drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),
     legacySunset: readLegacySunset(reader),
     operator: text('TRANCHE_OPERATOR') ?? null,
+    unset: reader.isProduction
+      ? ['BASE_URL', 'CONSOLE_URL', 'MAIL_URL'].filter((name) => text(name) === undefined)
+      : [],
   };
-  if (purpose === 'command') requireShared(reader);
   if (reader.problems.length > 0) throw new BadSettings([...reader.problems]);
   return config;
-}
-
-/**
- * A command writes mails and prints links as its service does. With the defaults in place of the
- * service's settings the mails would not be written, and the links would lead to this machine.
- */
-function requireShared({ text, problem, isProduction }: Reader): void {
-  const names = ['BASE_URL', 'CONSOLE_URL', 'MAIL_URL'];
-  const missing = names.filter((name) => text(name) === undefined);
-  if (!isProduction || missing.length === 0) return;
-  problem(
-    `In production a command also needs ${missing.join(', ')}. Run it with the whole environment of the service; MAIL_URL is none if that sends no mail.`,
-  );
 }
 
 /** Ten thousand rand, so that an ordinary refund in a sandbox needs one person. */

@@ -30,7 +30,7 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
 };
 
 /** Everything that a command needs to open the database. */
-export type Surroundings = Pick<Context, 'env' | 'clock' | 'random' | 'openDatabase'>;
+export type Surroundings = Pick<Context, 'env' | 'clock' | 'random' | 'openDatabase' | 'terminal'>;
 
 type Definition<O extends ParseArgsOptionsConfig> = {
   /** The words after `tranche`: `merchants create`. */

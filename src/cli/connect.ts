@@ -39,6 +39,11 @@ export async function withDatabase<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(context.env, 'command');
+  if (config.unset.length > 0) {
+    context.terminal.warn(
+      `Not set here: ${config.unset.join(', ')}. If the service has them, run commands with its whole environment: otherwise mails are not written, and links lead to this machine.`,
+    );
+  }
   const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
   const log = pino({ level: 'silent' });
   const database = (context.openDatabase ?? openDatabase)(url, {

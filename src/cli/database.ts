@@ -52,7 +52,8 @@ Before you run it, stop the service and add the coordinator and the workers to t
 (citus_set_coordinator_host, citus_add_node). A single PostgreSQL server does not need this.
 
   DATABASE_URL=postgres://coordinator/tranche tranche database distribute`,
-  async run({ terminal, print, ...context }) {
+  async run(context) {
+    const { terminal, print } = context;
     const distributed = await withMigrated(context, async (connection) => {
       const tables = await distributeDatabase(connection.database, (table, index, count) =>
         terminal.progress(`${index + 1} of ${count} tables: ${table}`),
@@ -140,7 +141,8 @@ tables.
 
   tranche database archive --days 730`,
   options: { days: { type: 'string' } },
-  async run({ terminal, print, values, ...context }) {
+  async run(context) {
+    const { terminal, print, values } = context;
     const days = Number(values.days ?? 730);
     if (!Number.isInteger(days) || days < archiveDaysMin) {
       throw new UsageError(`--days must be a whole number, at least ${archiveDaysMin}.`);

@@ -26,7 +26,13 @@ another rotation.
     credential: { type: 'string' },
     overlap: { type: 'string', default: '24h' },
   },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run(context) {
+    const {
+      positionals: [id = ''],
+      values,
+      terminal,
+      print,
+    } = context;
     const credential = oneOf(required(values.credential, 'credential'), credentials, 'credential');
     const overlapSeconds = readDuration(values.overlap, 'overlap');
     const body = { credential, overlap_seconds: overlapSeconds };
@@ -75,7 +81,13 @@ that were created through v1 still get their callback in the v1 form.
   tranche integrations v1 ${exampleId} --enable`,
   positionals: ['ID'],
   options: { enable: { type: 'boolean' }, disable: { type: 'boolean' } },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run(context) {
+    const {
+      positionals: [id = ''],
+      values,
+      terminal,
+      print,
+    } = context;
     if (values.enable === values.disable) {
       throw new UsageError('Give either --enable or --disable.');
     }

@@ -44,7 +44,8 @@ refunds an operator reviews each one; with auto they are approved automatically.
     manages: { type: 'string', multiple: true },
     refunds: { type: 'string', default: 'manual' },
   },
-  async run({ values, terminal, print, ...context }) {
+  async run(context) {
+    const { values, terminal, print } = context;
     const refund_mode = oneOf(values.refunds, refundModes, 'refunds');
     const managed_merchant_ids = idsOf(values.manages);
     if (values.intermediary === (values.merchant !== undefined)) {
@@ -167,7 +168,13 @@ list and may be repeated.
     add: { type: 'string', multiple: true },
     remove: { type: 'string', multiple: true },
   },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run(context) {
+    const {
+      positionals: [id = ''],
+      values,
+      terminal,
+      print,
+    } = context;
     const body = { add: idsOf(values.add), remove: idsOf(values.remove) };
     if (body.add.length + body.remove.length === 0) {
       throw new UsageError('Give --add ID, --remove ID, or both.');

@@ -17,7 +17,8 @@ const reencrypt = command({
      and repeated answers may need it. Print codes at tills again.
 
   MASTER_KEY=… MASTER_KEY_PREVIOUS=… tranche keys reencrypt`,
-  async run({ terminal, print, ...context }) {
+  async run(context) {
+    const { terminal, print } = context;
     const done = await withSealing(context, (connection) =>
       reencryptAll(connection, (text) => terminal.progress(text)),
     ).finally(() => terminal.endProgress());

@@ -47,7 +47,12 @@ Without options it shows what is set.
     confirm: { type: 'string' },
     'statements-to': { type: 'string' },
   },
-  async run({ positionals: [id = ''], terminal, print, ...context }) {
+  async run(context) {
+    const {
+      positionals: [id = ''],
+      terminal,
+      print,
+    } = context;
     const values = context.values as Record<string, string | undefined>;
     const account_number = values['account-number'];
     const given = [values.holder, values.bank, values['branch-code']];

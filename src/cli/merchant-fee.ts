@@ -30,7 +30,13 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
     --basis-points 535 --fixed 480 --vat-basis-points 1500`,
   positionals: ['ID'],
   options: optionsOf(Terms.properties, {}),
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run(context) {
+    const {
+      positionals: [id = ''],
+      values,
+      terminal,
+      print,
+    } = context;
     const { json: _, help: __, ...given } = values as Record<string, string | undefined>;
     const body = Object.keys(given).length === 0 ? null : readTermsOptions(given);
     const { merchant, set, terms } = await withMigrated(context, async (deps) => {

@@ -81,7 +81,8 @@ ${fourEyesHelp}
     preselect: { type: 'string' },
     'four-eyes-above': { type: 'string' },
   },
-  async run({ values, terminal, print, ...context }) {
+  async run(context) {
+    const { values, terminal, print } = context;
     const body = {
       name: required(values.name, 'name'),
       territory: values.territory,
