@@ -275,6 +275,7 @@ describe('a conversation with a shopper', () => {
     await (await actingOn(paying, shopper)).post('report', { text: 'Where is it?' });
     const url = `/api/conversations/${shopper.id}`;
     const { body: asked } = await askExactly(console(), support, 'GET', url);
+    paying.clock.advance({ seconds: 1 });
     const answer = { request_id: request(), seen_at: asked.moved_at, text: 'On its way.' };
     await done(post(support, `${url}/answer`, { ...answer, solves: false }));
     // The first answer was lost, and the person has written more since.

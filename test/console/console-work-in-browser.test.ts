@@ -232,6 +232,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.goto(`${url}/messages/${disputed.id}`);
     const field = page.getByLabel(/^Answer as/);
     const press = async () => {
+      paying.clock.advance({ seconds: 1 });
       await page.getByRole('button', { name: 'Answer and solve' }).click();
     };
     const lose = () =>

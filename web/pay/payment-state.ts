@@ -381,7 +381,7 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   if (page.attempt !== null || (asked !== null && left?.status === 'successful')) {
     return acceptAttempt(tab, page);
   }
-  // What did not go through may have gone through since.
+  // A payment that did not go through may have done so since.
   const isSame = page.status === view.page?.status;
   const change = { page, activity: 'idle', unfinished: view.unfinished && isSame } as const;
   const shown = show({ ...tab, asked: null }, change);

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
-import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
+import type { PlanAttempt, PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 import { useI18n } from './i18n.tsx';
 import { AttemptNotice, ChoiceList, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
@@ -55,19 +55,13 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     scrollTo(0, 0);
   }, [panel]);
 
-  // The plan shows the outcome of an attempt, except a decline, which stays in its panel. An attempt
-  // that the plan showed before closes a panel only if the shopper left it in vain. A panel also
-  // closes when nothing is left to pay in it, because another tab paid or a refund cancelled the
-  // payments. Signing in closes the panel that asks for the e-mail address.
+  // A panel closes when its attempt is over, and when nothing is left to pay in it, because another
+  // tab paid or a refund cancelled the payments. Signing in closes the panel that asks for the e-mail
+  // address.
   const attempt = newsOf(view);
   const state = page.attempt && `${page.attempt.number} ${page.attempt.status}`;
   const before = useRef({ busy, state });
-  const isNew = state !== before.current.state;
-  const isOver =
-    attempt?.status === 'done'
-      ? isNew && !view.unfinished
-      : (attempt?.status === 'begun' || attempt?.status === 'challenge') &&
-        (isNew || view.unfinished);
+  const isOver = closesPanel(attempt, state !== before.current.state, view.unfinished);
   const isEmpty = panel !== null && coversNothing(plan, panel);
   useEffect(() => {
     if (!busy && isEmpty) close();
@@ -163,6 +157,16 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       <ReturnLink page={page} />
     </div>
   );
+}
+
+/**
+ * The plan shows the outcome of an attempt, except a decline, which stays in its panel. An attempt
+ * that the plan showed before closes a panel only if the shopper left it in vain.
+ */
+function closesPanel(attempt: PlanAttempt | null, isNew: boolean, unfinished: boolean): boolean {
+  if (attempt?.status === 'done') return isNew && !unfinished;
+  const waits = attempt?.status === 'begun' || attempt?.status === 'challenge';
+  return waits && (isNew || unfinished);
 }
 
 /**
