@@ -248,7 +248,7 @@ export async function startProcess(
   }
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
-  const worker = role === 'web' ? null : startWorker(deps);
+  const worker = startWorker(deps, { isOwnOnly: role === 'web' });
   // Notices a restore before the first payment and the first sign-in.
   for (const asked of [deps.money.problem(), deps.money.accessProblem()]) asked.catch(() => {});
   reportMissingGateways(deps).catch((error) =>
@@ -261,7 +261,7 @@ export async function startProcess(
       // Load balancers must stop sending before we stop serving. Due work does not have to wait for
       // that.
       deps.draining = true;
-      const idle = worker?.stop();
+      const idle = worker.stop();
       if (app) await deps.clock.sleep(config.drainSeconds * 1_000);
       const closed = close();
       // Requests in flight may finish. Connections that stay open after that are cut.
@@ -277,7 +277,7 @@ export async function startProcess(
       });
       // This does not wait for a statement that waits for a lock, or for a database that does not
       // answer.
-      await Promise.all([Promise.race([closed, cut]), idle && within(deps.clock, 2_500, idle)]);
+      await Promise.all([Promise.race([closed, cut]), within(deps.clock, 2_500, idle)]);
       ended.abort();
       await within(
         deps.clock,

@@ -20,6 +20,7 @@ import { deleteEndedWindows } from '#platform/http/rate-limits.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { deliverMerchantCallbacks } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import { dueCallbacks } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
 import {
   expireAttempts,
@@ -107,6 +108,8 @@ type Work = {
    * second. Work without it runs after each pause.
    */
   awaits?: Awaited;
+  /** Whether a process that only serves requests does it too. */
+  isOwn?: true;
   /** Whether it calls a gateway. Such work waits while money is stopped (decision 0097). */
   movesMoney?: true;
   /**
@@ -281,6 +284,13 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   { name: 'add up the charts', pauseSeconds: 30, run: (deps) => rollUp(deps) },
   { name: 'add up what is overdue', pauseSeconds: 60, run: rollUpOverdue },
   {
+    name: 'write statistics of receivers',
+    // A process that serves requests makes first deliveries, and counts them itself.
+    isOwn: true,
+    pauseSeconds: 5,
+    run: writeDestinationStatistics,
+  },
+  {
     name: 'continue bulk actions',
     pauseSeconds: 0.5,
     awaits: { shared: 'bulk_actions' },
@@ -378,10 +388,14 @@ async function mayRun(money: MoneyGuard, { movesMoney, statesMoney }: Work): Pro
 }
 
 /**
- * Runs all due work until it is stopped. A failure is logged and retried after the pause. An idle
- * process checks for all kinds of due rows in one statement.
+ * Runs all due work until it is stopped, or only what each process does for itself. A failure is
+ * logged and retried after the pause. An idle process checks for all kinds of due rows in one
+ * statement.
  */
-export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
+export function startWorker(
+  deps: WorkerDeps,
+  { isOwnOnly = false } = {},
+): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const waiting = new Map<string, AbortController>();
   /** Returns how much the run did. If it did something, there may be more to do at once. */
@@ -394,7 +408,8 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
     await deps.clock.sleep(unaskedSeconds * 1000, either);
     waiting.delete(name);
   };
-  const loops = dueWork.map(async (work) => {
+  const works = dueWork.filter(({ isOwn }) => isOwn || !isOwnOnly);
+  const loops = works.map(async (work) => {
     while (!stopping.signal.aborted) {
       if (work.awaits) await waitForDue(work);
       if (stopping.signal.aborted) break;
@@ -421,7 +436,7 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
       }
     }
   });
-  const look = lookForDue(deps, waiting, stopping.signal);
+  const look = isOwnOnly ? null : lookForDue(deps, waiting, stopping.signal);
   return {
     async stop() {
       stopping.abort();

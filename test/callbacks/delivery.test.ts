@@ -13,10 +13,7 @@ import {
   deliverMerchantCallbacks,
 } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
-import {
-  countDeliveries,
-  writeDestinationStatistics,
-} from '#purchases/callbacks/delivery/destination-statistics.ts';
+import { countDeliveries } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import { deadlineSeconds, leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import { createCallbackSender } from '#purchases/callbacks/delivery/send-callback.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
@@ -1159,25 +1156,18 @@ describe('an attempt whose COMMIT is answered late, because a standby was slow',
   });
 });
 
-test('a process writes the statistics of its deliveries by itself, also if it runs no due work', async () => {
+test('a process that only serves requests writes the statistics of its deliveries', async () => {
   const { deps } = service;
-  await writeDestinationStatistics(deps);
-  const later: (() => unknown)[] = [];
-  const clock: Clock = {
-    ...deps.clock,
-    after: (_, run) => {
-      later.push(run);
-      return () => {};
-    },
-  };
-  const [merchant_id, host] = [paying.account.merchant.id, 'statistics.example'];
-  const one = { callback: { merchant_id, host }, reason: null, milliseconds: 30 };
-  countDeliveries({ ...deps, clock }, [one]);
-  countDeliveries({ ...deps, clock }, [one, { ...one, reason: 'http_500' }]);
-  for (const run of later) await run();
-  const { rows } = await deps.database.pool.query(
-    'select attempts::int, delivered::int from destination_days where host = $1',
-    [host],
-  );
-  assert.deepEqual([later.length, rows], [1, [{ attempts: 3, delivered: 2 }]]);
+  const host = 'statistics.example';
+  const callback = { merchant_id: paying.account.merchant.id, host };
+  countDeliveries(deps, [{ callback, reason: null, milliseconds: 30 }]);
+  const worker = startWorker(deps, { isOwnOnly: true });
+  try {
+    await until('the statistics', async () => {
+      const text = 'select from destination_days where host = $1 and delivered = 1';
+      return (await deps.database.pool.query(text, [host])).rowCount === 1;
+    });
+  } finally {
+    await worker.stop();
+  }
 });

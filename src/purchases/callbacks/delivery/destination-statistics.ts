@@ -18,7 +18,6 @@ export const bucketBounds = [25, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_50
  * few seconds, so that counting adds no cost to a delivery. A process that is killed loses the
  * counts of those seconds, and nothing else: every attempt has its own row.
  */
-const writeMilliseconds = 5_000;
 const counts = new WeakMap<Database, Map<string, DestinationCount>>();
 
 export type CountedDelivery = {
@@ -32,13 +31,8 @@ export function countDeliveries(
   deps: { database: Database; clock: Clock },
   deliveries: CountedDelivery[],
 ): void {
-  let counted = counts.get(deps.database);
-  if (counted === undefined) {
-    counted = new Map();
-    counts.set(deps.database, counted);
-    // Every process writes its own, also one that serves requests only and makes first deliveries.
-    deps.clock.after(writeMilliseconds, () => writeDestinationStatistics(deps).catch(() => {}));
-  }
+  const counted = counts.get(deps.database) ?? new Map<string, DestinationCount>();
+  counts.set(deps.database, counted);
   const at = timestamp(deps.clock.now());
   for (const { callback, reason, milliseconds } of deliveries) {
     const { merchant_id, host } = callback;
@@ -76,9 +70,9 @@ const newCount = (
 });
 
 /** Writes the counts of this process. Counts that cannot be written are lost. */
-export async function writeDestinationStatistics(deps: { database: Database }): Promise<void> {
+export async function writeDestinationStatistics(deps: { database: Database }): Promise<number> {
   const counted = counts.get(deps.database);
-  if (!counted) return;
+  if (!counted || counted.size === 0) return 0;
   counts.delete(deps.database);
   const rows = [...counted].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
   const { db } = deps.database;
@@ -86,4 +80,6 @@ export async function writeDestinationStatistics(deps: { database: Database }): 
     await advanceDestinationDays(tx, rows);
     await advanceDestinationStates(tx, rows);
   });
+  // Returns zero, because the next counts are due after the pause, not at once.
+  return 0;
 }
