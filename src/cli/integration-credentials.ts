@@ -27,12 +27,8 @@ another rotation.
     overlap: { type: 'string', default: '24h' },
   },
   async run(context) {
-    const {
-      positionals: [id = ''],
-      values,
-      terminal,
-      print,
-    } = context;
+    const [id = ''] = context.positionals;
+    const { values, terminal, print } = context;
     const credential = oneOf(required(values.credential, 'credential'), credentials, 'credential');
     const overlapSeconds = readDuration(values.overlap, 'overlap');
     const body = { credential, overlap_seconds: overlapSeconds };
@@ -82,12 +78,8 @@ that were created through v1 still get their callback in the v1 form.
   positionals: ['ID'],
   options: { enable: { type: 'boolean' }, disable: { type: 'boolean' } },
   async run(context) {
-    const {
-      positionals: [id = ''],
-      values,
-      terminal,
-      print,
-    } = context;
+    const [id = ''] = context.positionals;
+    const { values, terminal, print } = context;
     if (values.enable === values.disable) {
       throw new UsageError('Give either --enable or --disable.');
     }

@@ -169,12 +169,8 @@ list and may be repeated.
     remove: { type: 'string', multiple: true },
   },
   async run(context) {
-    const {
-      positionals: [id = ''],
-      values,
-      terminal,
-      print,
-    } = context;
+    const [id = ''] = context.positionals;
+    const { values, terminal, print } = context;
     const body = { add: idsOf(values.add), remove: idsOf(values.remove) };
     if (body.add.length + body.remove.length === 0) {
       throw new UsageError('Give --add ID, --remove ID, or both.');

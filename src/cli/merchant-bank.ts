@@ -48,11 +48,8 @@ Without options it shows what is set.
     'statements-to': { type: 'string' },
   },
   async run(context) {
-    const {
-      positionals: [id = ''],
-      terminal,
-      print,
-    } = context;
+    const [id = ''] = context.positionals;
+    const { terminal, print } = context;
     const values = context.values as Record<string, string | undefined>;
     const account_number = values['account-number'];
     const given = [values.holder, values.bank, values['branch-code']];

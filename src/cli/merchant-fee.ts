@@ -31,12 +31,8 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
   positionals: ['ID'],
   options: optionsOf(Terms.properties, {}),
   async run(context) {
-    const {
-      positionals: [id = ''],
-      values,
-      terminal,
-      print,
-    } = context;
+    const [id = ''] = context.positionals;
+    const { values, terminal, print } = context;
     const { json: _, help: __, ...given } = values as Record<string, string | undefined>;
     const body = Object.keys(given).length === 0 ? null : readTermsOptions(given);
     const { merchant, set, terms } = await withMigrated(context, async (deps) => {

@@ -99,9 +99,9 @@ export async function importFees(
 }
 
 const note = (deps: ImportDeps, operator: string, details: object) =>
-  operate(deps, operator, 'gateway fees', async () => ({
-    ...{ subject_id: null, details, result: undefined },
-  }));
+  operate(deps, operator, 'gateway fees', async () => {
+    return { subject_id: null, details, result: undefined };
+  });
 
 async function postBatch(
   deps: ImportDeps,

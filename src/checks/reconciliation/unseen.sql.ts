@@ -44,6 +44,7 @@ export async function listUnseen(
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
   const isWithin = (time: string) =>
     `${time} >= coalesce($1::timestamptz, '-infinity') and ${time} < coalesce($2::timestamptz, 'infinity')`;
+  const isPaying = `a.status = any ('{authorised,charged}')`;
   // On Citus the notes of a run stay on the coordinator, which can join them only after reading them
   // into a separate result. Elsewhere their index finds each reference.
   const notes = 'select reference from reconciliation_seen where run_id = $3';
@@ -55,12 +56,11 @@ export async function listUnseen(
        select k.payment_ref, k.merchant_id, k.checkout_id, k.settled_at
        from payment_attempts a join collections k on k.merchant_id = a.merchant_id
          and k.checkout_id = a.checkout_id and k.payment_ref = a.payment_ref
-       where k.status = 'collected' and a.status = any ('{authorised,charged}')
-         and ${isWithin('a.created_at')}
+       where k.status = 'collected' and ${isPaying} and ${isWithin('a.created_at')}
        union all
        select k.payment_ref, k.merchant_id, k.checkout_id, k.settled_at
        from collections k left join payment_attempts a on a.merchant_id = k.merchant_id
-         and a.checkout_id = k.checkout_id and a.payment_ref = k.payment_ref
+         and a.checkout_id = k.checkout_id and a.payment_ref = k.payment_ref and ${isPaying}
        where k.status = 'collected' and a.id is null and ${isWithin('k.created_at')}
      ), own as (
        select payment_ref as reference, merchant_id, checkout_id, settled_at as known_at from paid

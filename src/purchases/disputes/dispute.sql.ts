@@ -286,8 +286,7 @@ export async function listDisputeStates(
   return await selectDisputeStates(db, key).execute();
 }
 
-/** The open disputes of a checkout. While there is one, none of the checkout's money may move. */
-export const selectOpenDisputes = (
+const selectIds = (
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
 ) =>
@@ -295,21 +294,15 @@ export const selectOpenDisputes = (
     .selectFrom('disputes')
     .select('id')
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('closed_at', 'is', null);
+    .where('checkout_id', '=', checkout_id);
+
+/** The open disputes of a checkout. While there is one, none of the checkout's money may move. */
+export const selectOpenDisputes = (db: Handle, key: Parameters<typeof selectIds>[1]) =>
+  selectIds(db, key).where('closed_at', 'is', null);
 
 /** The lost disputes that pause a checkout until the rest of its plan is decided. */
-export const selectPausingLosses = (
-  db: Handle,
-  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
-) =>
-  db
-    .selectFrom('disputes')
-    .select('id')
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('is_pausing', '=', true)
-    .where('closed_at', 'is not', null);
+export const selectPausingLosses = (db: Handle, key: Parameters<typeof selectIds>[1]) =>
+  selectIds(db, key).where('is_pausing', '=', true).where('closed_at', 'is not', null);
 
 /**
  * The amounts that disputes of a checkout hold or took: the whole amount of open ones, the loss of

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import { type Insertable, type RawBuilder, sql } from 'kysely';
 import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
@@ -178,44 +178,41 @@ export async function sumOpenEntries(
   return rows;
 }
 
-/** Turns the oldest entries before a time into lines of a payout. Returns how many. */
-export async function moveToPayout(
+type Lines = { lines: number; before: Timestamp; max: number };
+
+/** Numbers the oldest entries that are open, after the lines that there are. Returns how many. */
+async function moveOldest(
   db: Handle,
   merchant_id: string,
-  to: { payout_id: string; lines: number; before: Timestamp; max: number },
+  { lines, before, max }: Lines,
+  as: { isOpen: RawBuilder<boolean>; set: RawBuilder<unknown> },
 ): Promise<number> {
   const { numAffectedRows } = await sql`
-    update settlement_entries e set payout_id = ${to.payout_id}, line = v.line
+    update settlement_entries e set ${as.set}
     from (
-      select id, ${to.lines}::integer + row_number() over (order by at, id) as line from (
+      select id, ${lines}::integer + row_number() over (order by at, id) as line from (
         select id, at from settlement_entries
-        where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
-          and at < ${to.before}
-        order by at, id limit ${to.max}
+        where merchant_id = ${merchant_id} and ${as.isOpen} and at < ${before}
+        order by at, id limit ${max}
       ) oldest
     ) v
     where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
   return Number(numAffectedRows);
 }
 
+/** Turns the oldest entries before a time into lines of a payout. Returns how many. */
+export const moveToPayout = (db: Handle, merchant_id: string, to: Lines & { payout_id: string }) =>
+  moveOldest(db, merchant_id, to, {
+    isOpen: sql`payout_id is null and kind <> 'paid_out'`,
+    set: sql`payout_id = ${to.payout_id}, line = v.line`,
+  });
+
 /** Turns the oldest entries before a time into lines of a monthly statement. Returns how many. */
-export async function moveToStatement(
-  db: Handle,
-  merchant_id: string,
-  to: { number: number; lines: number; before: Timestamp; max: number },
-): Promise<number> {
-  const { numAffectedRows } = await sql`
-    update settlement_entries e set statement = ${to.number}, statement_line = v.line
-    from (
-      select id, ${to.lines}::integer + row_number() over (order by at, id) as line from (
-        select id, at from settlement_entries
-        where merchant_id = ${merchant_id} and statement is null and at < ${to.before}
-        order by at, id limit ${to.max}
-      ) oldest
-    ) v
-    where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
-  return Number(numAffectedRows);
-}
+export const moveToStatement = (db: Handle, merchant_id: string, to: Lines & { number: number }) =>
+  moveOldest(db, merchant_id, to, {
+    isOpen: sql`statement is null`,
+    set: sql`statement = ${to.number}, statement_line = v.line`,
+  });
 
 /** The lines of a monthly statement, added up by kind. */
 export async function sumStatement(
