@@ -10,17 +10,17 @@ import {
 } from '#purchases/callbacks/delivery/send-callback.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { kill, launch } from '../support/sandbox-process.ts';
 import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // Thousands of callbacks that fall due at the same time.
 
 const clock = movableClock(new Date().toISOString());
+// A busy machine must not miss the deadline of an exchange.
+const callbackSender = { deadlineMilliseconds: 120_000 };
 let service: Service;
 before(async () => {
-  // A busy machine must not miss the deadline of an exchange.
-  service = await startService({ clock, callbackSender: { deadlineMilliseconds: 120_000 } });
+  service = await startService({ clock, callbackSender });
 });
 after(async () => {
   try {
@@ -45,7 +45,7 @@ async function countByStatus(merchant_ids: string[]): Promise<Record<string, num
 }
 
 test('three workers deliver each due callback exactly once', async (t) => {
-  const count = isLong ? 5_000 : 1_500;
+  const count = isLong ? 5_000 : 600;
   const receiver = await startReceiver();
   const accounts = await Promise.all(Array.from({ length: 10 }, () => createAccount(service)));
   for (const [index, account] of accounts.entries()) {
@@ -55,31 +55,18 @@ test('three workers deliver each due callback exactly once', async (t) => {
       fill(`${receiver.url}/${index}`, count / accounts.length),
     );
   }
-  // The workers use the real clock, on which these callbacks would fall due later.
-  await service.deps.database.pool.query('update callbacks set due_at = created_at');
-  const env = {
-    DATABASE_URL: service.databaseUrl,
-    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-  };
-  const settings = {
-    STRIPE_SECRET_KEY: 'sk_test_of_tests',
-    STRIPE_PUBLISHABLE_KEY: 'pk_test_of_tests',
-  };
-  const workers = [1, 2, 3].map(() =>
-    launch(['serve', '--role', 'worker'], { PORT: '0', ...env, ...settings }),
-  );
+  clock.advance({ seconds: 15 });
+  const { databaseUrl } = service;
+  const options = { clock, databaseUrl, callbackSender };
+  const workers = await Promise.all([1, 2, 3].map(() => startService(options)));
   t.after(async () => {
-    for (const worker of workers) await kill(worker);
+    for (const worker of workers) await worker.close();
     await receiver.close();
   });
+  const delivered = await Promise.all(workers.map(({ deps }) => deliverDueCallbacks(deps)));
+  assert.ok(delivered.filter((some) => some > 0).length > 1, `delivered by each: ${delivered}`);
   const merchant_ids = accounts.map(({ merchant }) => merchant.id);
-  const expected = { 'delivered after 1': count };
-  await until(
-    'all deliveries',
-    async () => (await countByStatus(merchant_ids))['delivered after 1'] === count,
-    120,
-  );
-  assert.deepEqual(await countByStatus(merchant_ids), expected);
+  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': count });
   assert.equal(receiver.received.length, count);
   assert.equal(new Set(receiver.received.map(({ path }) => path)).size, count);
   const { rows } = await service.deps.database.pool.query(
@@ -89,7 +76,7 @@ test('three workers deliver each due callback exactly once', async (t) => {
 });
 
 test('merchants take turns, and a dead or slow destination delays only itself', async (t) => {
-  const total = isLong ? 10_000 : 2_000;
+  const total = isLong ? 10_000 : 1_000;
   const [dead, slow, alive] = [
     await startReceiver(() => 'hang'),
     await startReceiver(async () => {
@@ -189,7 +176,7 @@ test('at most 1,024 deliveries are in flight, however many destinations there ar
   let inFlight = 0;
   let inFlightMax = 0;
   const receivers = await Promise.all(
-    Array.from({ length: 70 }, () =>
+    Array.from({ length: 66 }, () =>
       startReceiver(async () => {
         inFlight += 1;
         inFlightMax = Math.max(inFlightMax, inFlight);
@@ -204,12 +191,12 @@ test('at most 1,024 deliveries are in flight, however many destinations there ar
   });
   const accounts = await Promise.all(receivers.map(() => createAccount(service)));
   for (const [index, account] of accounts.entries()) {
-    await queueCallbacks(service, account, fill(receivers[index]?.url ?? '', 20));
+    await queueCallbacks(service, account, fill(receivers[index]?.url ?? '', 16));
   }
   clock.advance({ seconds: 15 });
   await deliverDueCallbacks(service.deps);
   const merchant_ids = accounts.map(({ merchant }) => merchant.id);
-  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 1_400 });
+  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 66 * 16 });
   t.diagnostic(`${inFlightMax} at once`);
   assert.ok(inFlightMax <= 1_024, `${inFlightMax} at once`);
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { changePage } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
@@ -39,7 +39,7 @@ import {
   planOf,
   wholeTerms,
 } from '../support/money.ts';
-import { assertSound, type Paying, startPaying } from '../support/payments.ts';
+import { assertSound, endPayouts, type Paying, startPaying } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount, liftLimits, rules } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
@@ -118,6 +118,7 @@ before(async () => {
   app = await openConsole(paying.service);
   tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
 });
+afterEach(() => endPayouts(paying));
 after(async () => {
   await app.close();
   await paying.close();

@@ -63,82 +63,6 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('a list keeps its rows when it refreshes, shows zones, and says why it cannot be read', async (t) => {
-    const { paying, url } = console;
-    const { page } = await console.withSession(t, ['viewer']);
-    await installClock(page);
-    await page.goto(`${url}/checkouts`);
-    const first = page.locator('tbody tr').first();
-    const order = first.locator('a.open');
-    const before = await order.textContent();
-    const hover = String(await first.locator('time').getAttribute('title'));
-    const at = new Date(String(await first.locator('time').getAttribute('datetime')));
-    const clock = (zone: string) =>
-      new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone: zone }).format(at);
-    assert.match(hover, new RegExp(`, ${clock('Africa/Johannesburg')}\n.* ${clock('UTC')} UTC$`));
-    await paying.shopper({ client_reference_id: 'ORDER-NEW' });
-    await page.clock.fastForward(21_000);
-    const changed = page.getByRole('button', { name: /^The list has changed/ });
-    await changed.waitFor();
-    assert.equal(await order.textContent(), before);
-    await changed.click();
-    await first.getByText('ORDER-NEW').waitFor();
-    const refusal = { error: { code: 'refused', message: 'The database is away.' } };
-    const address = /\/api\/checkouts\?/;
-    await page.route(address, (route) => route.fulfill({ status: 409, json: refusal }));
-    await page.clock.fastForward(21_000);
-    await page.getByText('This list could not be refreshed. It may be out of date.').waitFor();
-    await first.getByText('ORDER-NEW').waitFor();
-    await page.reload();
-    await page.getByText('The database is away.').waitFor();
-    assert.deepEqual(await axeViolations(page), []);
-    await page.unroute(address);
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await first.getByText('ORDER-NEW').waitFor();
-    // A day counts once its year is complete.
-    const days: string[] = [];
-    page.on('request', (request) => days.push(new URL(request.url()).searchParams.get('to') ?? ''));
-    const filtered = page.waitForRequest(/[?&]to=2026-12-31/);
-    await page.getByLabel('To', { exact: true }).pressSequentially('12312026');
-    await filtered;
-    assert.deepEqual(new Set(days.filter(Boolean)), new Set(['2026-12-31']));
-    // The rows of a later page have left the list.
-    await page.route(address, (route) => route.fulfill({ json: { data: [], next: null } }));
-    await go(page, '/checkouts?after=x');
-    await page.getByText('This page has no rows any more').waitFor();
-    await page.unroute(address);
-    await page.getByRole('button', { name: 'First page' }).click();
-    await first.getByText('ORDER-NEW').waitFor();
-    // A person who reads very many pages may decline to use the passkey.
-    const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
-    let refusals = 0;
-    await page.route(address, (route) => {
-      refusals += 1;
-      return route.fulfill({ status: 403, json: asking });
-    });
-    const close = page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true });
-    await go(page, '/checkouts?status=received');
-    await close.click();
-    await page.getByText('This needs your passkey').waitFor();
-    // The page does not ask again by itself.
-    await page.clock.fastForward(61_000);
-    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
-    await page.getByRole('button', { name: 'Try again' }).click({ timeout: 10_000 });
-    await close.click();
-    assert.equal(refusals, 2);
-    // A later version of the service does not have the files of an earlier one.
-    await page.route('**/assets/overdue-*.js', (route) => route.fulfill({ status: 404 }));
-    await go(page, '/overdue');
-    await page.getByText('This page could not be loaded').waitFor();
-    await page.unroute(address);
-    // Each part of a page also says why it cannot be read.
-    const parts = /\/api\/(sessions|passkeys)$/;
-    await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
-    await go(page, '/me');
-    await page.getByText('The database is away.').nth(1).waitFor();
-    assert.equal(await page.getByRole('status', { name: 'Loading' }).count(), 0);
-  });
-
   test('the items of an order add up to its amount, as on the payment page', async (t) => {
     const { page } = await console.withSession(t, ['viewer']);
     await page.goto(`${console.url}/checkouts/${shopper.id}`);
@@ -299,66 +223,6 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('This needs your passkey').waitFor({ state: 'detached' });
   });
 
-  test('keys go to pages, rows and the search, which finds an order', async (t) => {
-    const { page } = await console.withSession(t, ['viewer']);
-    // The second of two keys counts only if it comes soon after the first.
-    await fixClock(page);
-    await page.goto(console.url);
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    const figures = page.getByRole('region', { name: 'Waiting' });
-    await figures.getByText('Callbacks given up').waitFor();
-    // A viewer may read neither alerts nor differences, so nothing says that there are none.
-    assert.equal(await figures.getByText(/^(Alerts|Books)$/).count(), 0);
-    await page.keyboard.press('g');
-    await page.keyboard.press('c');
-    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
-    await page.getByText('What happened').waitFor();
-    // The way back leads to the row.
-    await page.goBack();
-    await page.locator('tbody tr:first-child a.open:focus').waitFor();
-    await page.keyboard.press('Enter');
-    await page.getByText('What happened').waitFor();
-    await page.keyboard.press('/');
-    await page.getByRole('combobox').fill('ORDER-1');
-    await page.getByRole('option').first().waitFor();
-    assert.deepEqual(await axeViolations(page), []);
-    await page.keyboard.press('Enter');
-    await page.waitForURL(`**/checkouts/${shopper.id}`);
-    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
-    await page.keyboard.press('?');
-    const keys = page.getByRole('dialog', { name: 'Keys' });
-    await keys.getByText('Go to Refunds').waitFor();
-    assert.deepEqual(await axeViolations(page), []);
-    // They can be turned off, which this browser remembers.
-    const on = keys.getByRole('checkbox', { name: 'These keys work in this browser' });
-    await on.uncheck({ timeout: 10_000 });
-    await page.reload();
-    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
-    for (const key of ['/', '?', 'g', 'r']) await page.keyboard.press(key);
-    await page.getByRole('button', { name: /^Person \d+/ }).click();
-    await page.getByRole('menuitem', { name: 'Keys', exact: true }).click();
-    await keys.waitFor();
-    assert.equal(await page.getByRole('dialog').count(), 1);
-    assert.equal(new URL(page.url()).pathname, `/checkouts/${shopper.id}`);
-    await on.check();
-    await page.keyboard.press('Escape');
-    await keys.waitFor({ state: 'detached' });
-    // A dialog returns the focus to the row that it was opened from.
-    await go(page, '/callbacks?view=all');
-    const row = page.getByRole('link', { name: 'ORDER-1', exact: true });
-    await row.focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'Callback' }).getByText('Attempt 1').waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
-    // A dialog that is closed is not on the way back.
-    await page.goBack();
-    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
-  });
-
   // Axe sees each page at one of the three widths here, and at all of them in `test:long`.
   test('every page fits a phone, a desktop and a wide one, passes axe, and runs no foreign script', async (t) => {
     const { paying, url } = console;
@@ -439,6 +303,143 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     }
     assert.deepEqual(found, []);
     assert.deepEqual(complaints, []);
+  });
+
+  // A test that moves the clock of its browser profile takes the profile along, so these are last.
+  test('a list keeps its rows when it refreshes, shows zones, and says why it cannot be read', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.withSession(t, ['viewer']);
+    await installClock(page);
+    await page.goto(`${url}/checkouts`);
+    const first = page.locator('tbody tr').first();
+    const order = first.locator('a.open');
+    const before = await order.textContent();
+    const hover = String(await first.locator('time').getAttribute('title'));
+    const at = new Date(String(await first.locator('time').getAttribute('datetime')));
+    const clock = (zone: string) =>
+      new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone: zone }).format(at);
+    assert.match(hover, new RegExp(`, ${clock('Africa/Johannesburg')}\n.* ${clock('UTC')} UTC$`));
+    await paying.shopper({ client_reference_id: 'ORDER-NEW' });
+    await page.clock.fastForward(21_000);
+    const changed = page.getByRole('button', { name: /^The list has changed/ });
+    await changed.waitFor();
+    assert.equal(await order.textContent(), before);
+    await changed.click();
+    await first.getByText('ORDER-NEW').waitFor();
+    const refusal = { error: { code: 'refused', message: 'The database is away.' } };
+    const address = /\/api\/checkouts\?/;
+    await page.route(address, (route) => route.fulfill({ status: 409, json: refusal }));
+    await page.clock.fastForward(21_000);
+    await page.getByText('This list could not be refreshed. It may be out of date.').waitFor();
+    await first.getByText('ORDER-NEW').waitFor();
+    await page.reload();
+    await page.getByText('The database is away.').waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    await page.unroute(address);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await first.getByText('ORDER-NEW').waitFor();
+    // A day counts once its year is complete.
+    const days: string[] = [];
+    page.on('request', (request) => days.push(new URL(request.url()).searchParams.get('to') ?? ''));
+    const filtered = page.waitForRequest(/[?&]to=2026-12-31/);
+    await page.getByLabel('To', { exact: true }).pressSequentially('12312026');
+    await filtered;
+    assert.deepEqual(new Set(days.filter(Boolean)), new Set(['2026-12-31']));
+    // The rows of a later page have left the list.
+    await page.route(address, (route) => route.fulfill({ json: { data: [], next: null } }));
+    await go(page, '/checkouts?after=x');
+    await page.getByText('This page has no rows any more').waitFor();
+    await page.unroute(address);
+    await page.getByRole('button', { name: 'First page' }).click();
+    await first.getByText('ORDER-NEW').waitFor();
+    // A person who reads very many pages may decline to use the passkey.
+    const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
+    let refusals = 0;
+    await page.route(address, (route) => {
+      refusals += 1;
+      return route.fulfill({ status: 403, json: asking });
+    });
+    const close = page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true });
+    await go(page, '/checkouts?status=received');
+    await close.click();
+    await page.getByText('This needs your passkey').waitFor();
+    // The page does not ask again by itself.
+    await page.clock.fastForward(61_000);
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
+    await page.getByRole('button', { name: 'Try again' }).click({ timeout: 10_000 });
+    await close.click();
+    assert.equal(refusals, 2);
+    // A later version of the service does not have the files of an earlier one.
+    await page.route('**/assets/overdue-*.js', (route) => route.fulfill({ status: 404 }));
+    await go(page, '/overdue');
+    await page.getByText('This page could not be loaded').waitFor();
+    await page.unroute(address);
+    // Each part of a page also says why it cannot be read.
+    const parts = /\/api\/(sessions|passkeys)$/;
+    await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
+    await go(page, '/me');
+    await page.getByText('The database is away.').nth(1).waitFor();
+    assert.equal(await page.getByRole('status', { name: 'Loading' }).count(), 0);
+  });
+
+  test('keys go to pages, rows and the search, which finds an order', async (t) => {
+    const { page } = await console.withSession(t, ['viewer']);
+    // The second of two keys counts only if it comes soon after the first.
+    await fixClock(page);
+    await page.goto(console.url);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const figures = page.getByRole('region', { name: 'Waiting' });
+    await figures.getByText('Callbacks given up').waitFor();
+    // A viewer may read neither alerts nor differences, so nothing says that there are none.
+    assert.equal(await figures.getByText(/^(Alerts|Books)$/).count(), 0);
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByText('What happened').waitFor();
+    // The way back leads to the row.
+    await page.goBack();
+    await page.locator('tbody tr:first-child a.open:focus').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('What happened').waitFor();
+    await page.keyboard.press('/');
+    await page.getByRole('combobox').fill('ORDER-1');
+    await page.getByRole('option').first().waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/checkouts/${shopper.id}`);
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    await page.keyboard.press('?');
+    const keys = page.getByRole('dialog', { name: 'Keys' });
+    await keys.getByText('Go to Refunds').waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    // They can be turned off, which this browser remembers.
+    const on = keys.getByRole('checkbox', { name: 'These keys work in this browser' });
+    await on.uncheck({ timeout: 10_000 });
+    await page.reload();
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    for (const key of ['/', '?', 'g', 'r']) await page.keyboard.press(key);
+    await page.getByRole('button', { name: /^Person \d+/ }).click();
+    await page.getByRole('menuitem', { name: 'Keys', exact: true }).click();
+    await keys.waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 1);
+    assert.equal(new URL(page.url()).pathname, `/checkouts/${shopper.id}`);
+    await on.check();
+    await page.keyboard.press('Escape');
+    await keys.waitFor({ state: 'detached' });
+    // A dialog returns the focus to the row that it was opened from.
+    await go(page, '/callbacks?view=all');
+    const row = page.getByRole('link', { name: 'ORDER-1', exact: true });
+    await row.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Callback' }).getByText('Attempt 1').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
+    // A dialog that is closed is not on the way back.
+    await page.goBack();
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
   });
 });
 

@@ -137,36 +137,6 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('several refunds are approved at once, with progress that survives a reload', async (t) => {
-    const { paying, url } = console;
-    const wanted = [
-      await askRefund(paying, shopper, 1_100),
-      await askRefund(paying, shopper, 1_200),
-    ];
-    const { page } = await console.withSession(t, ['refunds']);
-    // The panel of an action that has ended disappears after ten minutes.
-    await installClock(page, { time: paying.clock.now().epochMilliseconds });
-    await page.goto(`${url}/refunds`);
-    await page
-      .getByRole('row', { name: /R.11,00/ })
-      .getByRole('checkbox')
-      .check();
-    await page
-      .getByRole('row', { name: /R.12,00/ })
-      .getByRole('checkbox')
-      .check();
-    await page.getByRole('button', { name: /^Approve 2 refunds of R.23,00$/ }).click();
-    await page.getByText('Approving refunds').waitFor();
-    await page.reload();
-    await page.getByText('Approving refunds').waitFor();
-    while ((await runBulkActions(paying.service.deps)) > 0);
-    await page.getByText('Refunds approved').waitFor();
-    await page.getByText('2 of 2 done').waitFor();
-    await paying.work();
-    for (const id of wanted) assert.equal(await statusOf(paying, id), 'complete');
-    await assertBalanced(paying, shopper);
-  });
-
   test('a callback that was given up is resent, and the page says what the receiver answered', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.withSession(t, ['support']);
@@ -182,42 +152,6 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('Delivered.', { exact: true }).waitFor();
     assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
     assert.equal(await page.evaluate('window.broken'), undefined);
-    assert.deepEqual(complaints, []);
-  });
-
-  test('an answer that is being written outlives the shopper’s next text, and is not sent elsewhere', async (t) => {
-    const { paying, url } = console;
-    const { deps } = paying.service;
-    const { page, complaints } = await console.withSession(t, ['support']);
-    await installClock(page);
-    const write = async (text: string) => {
-      const { id: merchant_id } = paying.account.merchant;
-      const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
-      assert.ok(merchant);
-      await askMerchant(deps, merchant, { merchant_id, id: shopper.id }, text);
-    };
-    await write('Where is it?');
-    await page.goto(`${url}/messages/${shopper.id}`);
-    await page.getByLabel(/^Answer as/).fill('It left on Monday.');
-    paying.clock.advance({ seconds: 1 });
-    await write('It has come.');
-    await page.clock.fastForward(31_000);
-    await page.getByText('It has come.').waitFor();
-    await page.getByText('There are newer texts above.').waitFor();
-    await page.getByRole('button', { name: 'Answer and solve' }).click();
-    await page.getByText(/^The answer is being sent/).waitFor();
-    await page.locator('.own', { hasText: 'It left on Monday.' }).waitFor();
-    // The field is cleared once the page has read the conversation again.
-    await page.waitForFunction("document.querySelector('textarea')?.value === ''");
-    // A note for one order must not stay in the form of another, which the browser has read before.
-    await go(page, `/checkouts/${disputed.id}`);
-    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
-    await go(page, `/checkouts/${shopper.id}`);
-    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
-    await page.getByLabel('Add a note').fill('About ORDER-1 only.');
-    await go(page, `/checkouts/${disputed.id}`);
-    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
-    assert.equal(await page.getByLabel('Add a note').inputValue(), '');
     assert.deepEqual(complaints, []);
   });
 
@@ -266,34 +200,6 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       'It comes on Monday.',
       'It comes on Monday, by noon.',
     ]);
-  });
-
-  test('all callbacks that match are resent, as one bulk action with progress', async (t) => {
-    const { paying, url } = console;
-    const { page } = await console.withSession(t, ['support']);
-    await installClock(page, { time: paying.clock.now().epochMilliseconds });
-    const { pool } = paying.service.deps.database;
-    const { rows } = await pool.query(
-      `update callbacks set status = 'exhausted', due_at = null where checkout_id = $1
-       returning host`,
-      [unlucky.id],
-    );
-    const { host } = rows[0];
-    await page.goto(`${url}/callbacks?host=${encodeURIComponent(host)}`);
-    await page.getByRole('button', { name: 'Resend all that match…' }).click();
-    await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
-    await page.getByText('Resending callbacks').waitFor();
-    // There are more than are counted, so the panel only says how many are done.
-    await pool.query('update bulk_actions set total = null where finished_at is null');
-    await page.getByText('0 done', { exact: true }).waitFor();
-    while ((await runBulkActions(paying.service.deps)) > 0);
-    await page.getByText('Callbacks resent').waitFor();
-    await page.getByText('1 done', { exact: true }).waitFor();
-    assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
-    // No other view has an index by host, so the filter ends with the view.
-    await page.getByRole('button', { name: 'All', exact: true }).click();
-    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
-    assert.equal(new URL(page.url()).search, '?view=all');
   });
 
   test('on-call retries an overdue payment after the passkey, and reads the bank’s answer', async (t) => {
@@ -419,6 +325,101 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('The bank has the evidence. Until it decides').waitFor();
     assert.equal(await page.evaluate('window.broken'), undefined);
     assert.deepEqual([...first.complaints, ...second.complaints], []);
+  });
+
+  // A test that moves the clock of its browser profile takes the profile along, so these are last.
+  test('several refunds are approved at once, with progress that survives a reload', async (t) => {
+    const { paying, url } = console;
+    const wanted = [
+      await askRefund(paying, shopper, 1_100),
+      await askRefund(paying, shopper, 1_200),
+    ];
+    const { page } = await console.withSession(t, ['refunds']);
+    // The panel of an action that has ended disappears after ten minutes.
+    await installClock(page, { time: paying.clock.now().epochMilliseconds });
+    await page.goto(`${url}/refunds`);
+    await page
+      .getByRole('row', { name: /R.11,00/ })
+      .getByRole('checkbox')
+      .check();
+    await page
+      .getByRole('row', { name: /R.12,00/ })
+      .getByRole('checkbox')
+      .check();
+    await page.getByRole('button', { name: /^Approve 2 refunds of R.23,00$/ }).click();
+    await page.getByText('Approving refunds').waitFor();
+    await page.reload();
+    await page.getByText('Approving refunds').waitFor();
+    while ((await runBulkActions(paying.service.deps)) > 0);
+    await page.getByText('Refunds approved').waitFor();
+    await page.getByText('2 of 2 done').waitFor();
+    await paying.work();
+    for (const id of wanted) assert.equal(await statusOf(paying, id), 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an answer that is being written outlives the shopper’s next text, and is not sent elsewhere', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { page, complaints } = await console.withSession(t, ['support']);
+    await installClock(page);
+    const write = async (text: string) => {
+      const { id: merchant_id } = paying.account.merchant;
+      const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
+      assert.ok(merchant);
+      await askMerchant(deps, merchant, { merchant_id, id: shopper.id }, text);
+    };
+    await write('Where is it?');
+    await page.goto(`${url}/messages/${shopper.id}`);
+    await page.getByLabel(/^Answer as/).fill('It left on Monday.');
+    paying.clock.advance({ seconds: 1 });
+    await write('It has come.');
+    await page.clock.fastForward(31_000);
+    await page.getByText('It has come.').waitFor();
+    await page.getByText('There are newer texts above.').waitFor();
+    await page.getByRole('button', { name: 'Answer and solve' }).click();
+    await page.getByText(/^The answer is being sent/).waitFor();
+    await page.locator('.own', { hasText: 'It left on Monday.' }).waitFor();
+    // The field is cleared once the page has read the conversation again.
+    await page.waitForFunction("document.querySelector('textarea')?.value === ''");
+    // A note for one order must not stay in the form of another, which the browser has read before.
+    await go(page, `/checkouts/${disputed.id}`);
+    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
+    await go(page, `/checkouts/${shopper.id}`);
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    await page.getByLabel('Add a note').fill('About ORDER-1 only.');
+    await go(page, `/checkouts/${disputed.id}`);
+    await page.getByRole('heading', { name: 'ORDER-3' }).waitFor();
+    assert.equal(await page.getByLabel('Add a note').inputValue(), '');
+    assert.deepEqual(complaints, []);
+  });
+
+  test('all callbacks that match are resent, as one bulk action with progress', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.withSession(t, ['support']);
+    await installClock(page, { time: paying.clock.now().epochMilliseconds });
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      `update callbacks set status = 'exhausted', due_at = null where checkout_id = $1
+       returning host`,
+      [unlucky.id],
+    );
+    const { host } = rows[0];
+    await page.goto(`${url}/callbacks?host=${encodeURIComponent(host)}`);
+    await page.getByRole('button', { name: 'Resend all that match…' }).click();
+    await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
+    await page.getByText('Resending callbacks').waitFor();
+    // There are more than are counted, so the panel only says how many are done.
+    await pool.query('update bulk_actions set total = null where finished_at is null');
+    await page.getByText('0 done', { exact: true }).waitFor();
+    while ((await runBulkActions(paying.service.deps)) > 0);
+    await page.getByText('Callbacks resent').waitFor();
+    await page.getByText('1 done', { exact: true }).waitFor();
+    assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
+    // No other view has an index by host, so the filter ends with the view.
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
+    assert.equal(new URL(page.url()).search, '?view=all');
   });
 });
 

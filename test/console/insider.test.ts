@@ -420,10 +420,11 @@ async function observe(
   merchant_ids?: string[],
 ): Promise<Outcome> {
   const self = await addPerson(paying.service, { roles, ...(merchant_ids && { merchant_ids }) });
-  const other = await addPerson(paying.service, { roles: ['admin'] });
   if (await play(action, self, () => self)) return 'alone';
   const { length } = (await begin(action)).steps;
-  for (let own = 0; length > 1 && own < length; own += 1) {
+  if (length === 1) return 'no';
+  const other = await addPerson(paying.service, { roles: ['admin'] });
+  for (let own = 0; own < length; own += 1) {
     const isPart = await play(action, self, (index) => (index === own ? self : other));
     if (isPart) return 'with another';
   }

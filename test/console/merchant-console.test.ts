@@ -12,7 +12,7 @@ import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { open } from '#operating/people/sign-in.ts';
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import type { Mail } from '#purchases/messages/sending/mail.ts';
-import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import { addPerson, ask, type ConsolePerson, openConsole, readPages } from '../support/console.ts';
 import {
   type Account,
   createAccount,
@@ -236,9 +236,7 @@ test('its administrator reads what a person of two merchants did for it, alone o
     [['lists read'], 'GET', '/api/people'],
   ];
   // After so many pages in an hour, each further page is in the audit.
-  for (let page = 0; page < 100; page += 1) {
-    await shopDeps.rateLimits.listPage(both.id, String(page));
-  }
+  await readPages(shopDeps, both, 100);
   for (const [, ...sent] of forOne) await send(...sent);
   for (const sent of aboutPeople) await send(...sent);
   for (const [, ...sent] of forBoth) await send(...sent);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, afterEach, before, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
@@ -35,6 +35,7 @@ import {
   assertSound,
   challengeCard,
   commandsOf,
+  endPayouts,
   type Paying,
   type Shopper,
   startPaying,
@@ -58,6 +59,7 @@ before(async () => {
   const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];
   await tranche.json('merchants', 'fee', paying.account.merchant.id, ...fee);
 });
+afterEach(() => endPayouts(paying));
 after(async () => {
   try {
     await paying.work();
@@ -679,6 +681,7 @@ test('the evidence of an order with hundreds of items is short enough for the ga
   const { evidence } = await tranche.json('disputes', 'evidence', id);
   assert.match(evidence.order, /^Order .*; 1 × x+ boots; and \d+ more$/);
   await tranche.json('disputes', 'evidence', id, '--submit');
+  await resolve(id, '--won');
 });
 
 test('what an operator looked at is what is submitted, also if something changes meanwhile', async () => {

@@ -16,6 +16,7 @@ import { cards, refundNow } from '../support/money.ts';
 import {
   assertSound,
   commandsOf,
+  endPayouts,
   gatewayEnv,
   type Paying,
   type Shopper,
@@ -42,13 +43,7 @@ before(async () => {
   nomsa = commandsOf(paying);
   sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
 });
-afterEach(async () => {
-  // Time passes for all merchants. Days and months of merchants whose test is over show nothing more.
-  const { pool } = paying.service.deps.database;
-  for (const table of ['payout_days', 'statement_months']) {
-    await pool.query(`update ${table} set due_at = '2100-01-01'`);
-  }
-});
+afterEach(() => endPayouts(paying));
 after(async () => {
   try {
     await paying.work();

@@ -543,7 +543,7 @@ describe('whatever the gateway does, a refund is made once', () => {
 
 describe('a refund and', () => {
   test('a capture at the same moment: one of them is first, and the sum is right', async () => {
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < (isLong ? 6 : 2); round += 1) {
       const shopper = await bought(3);
       const [first] = (await shopper.rows('instalments')).filter(({ number }) => number === 1);
       await paying.pass(Temporal.Instant.from(first.due_at).subtract({ seconds: 1 }).toString());

@@ -89,6 +89,15 @@ export async function openAnotherSession(
   return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
+/** Counts as many pages as if the person had read them in the console. */
+export async function readPages(
+  { rateLimits }: Service['deps'],
+  { id }: ConsolePerson,
+  count: number,
+): Promise<void> {
+  for (let page = 0; page < count; page += 1) await rateLimits.listPage(id, String(page));
+}
+
 /** The session cookie that an answer sets. */
 export const cookieOf = ({ headers }: Pick<Answer, 'headers'>): string =>
   String(headers['set-cookie']).split(';')[0] ?? '';

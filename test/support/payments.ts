@@ -432,6 +432,16 @@ function shopperOf(
   };
 }
 
+/**
+ * No more payouts and statements fall due. Time passes for all merchants, and the days of those whose
+ * test is over show nothing more.
+ */
+export async function endPayouts({ service }: Pick<Paying, 'service'>): Promise<void> {
+  for (const table of ['payout_days', 'statement_months']) {
+    await service.deps.database.pool.query(`update ${table} set due_at = '2100-01-01'`);
+  }
+}
+
 /** Asserts that all invariants hold. Call it when no due work is left. */
 export async function assertSound({ service, clock }: Pick<Paying, 'service' | 'clock'>) {
   // Messages move no money, so tests need not send them themselves.

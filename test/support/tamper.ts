@@ -9,6 +9,7 @@ export async function tamper(
   values: unknown[] = [],
 ): Promise<pg.QueryResult> {
   const client = await pool.connect();
+  let isDone = false;
   try {
     await client.query('begin');
     // Triggers do not fire in a replication session.
@@ -18,8 +19,9 @@ export async function tamper(
     const patient = { text, values, query_timeout: tamperMilliseconds };
     const result = await client.query(patient as pg.QueryConfig);
     await client.query('commit');
+    isDone = true;
     return result;
   } finally {
-    client.release(true);
+    client.release(!isDone);
   }
 }
