@@ -1,7 +1,7 @@
-// Asks the registry about known vulnerabilities and about signatures of the packages: `npm run
-// audit`. It fails for a wrong signature, and for a released package with a vulnerability of at
+// Asks the registry about known vulnerabilities in the packages and about their signatures: `npm
+// run audit`. It fails for a wrong signature, and for a released package with a vulnerability of at
 // least the severity that SECURITY.md names. It passes if the registry does not answer, so that a
-// build works without a network; with `--exit-code` it then ends with 3.
+// build works without a network; with `--exit-code` it then exits with 3.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -48,7 +48,7 @@ export function judgeVulnerabilities(
     const isReleased = nodes.some((place) => released.has(place));
     const time = times.get(severity);
     const reasons = via.map((one) => (typeof one === 'string' ? one : `${one.title} ${one.url}`));
-    const within = time === undefined ? '' : `, to be mended within ${time.days} days`;
+    const within = time === undefined ? '' : `, to be fixed within ${time.days} days`;
     const line = `${name}: ${severity}${isReleased ? within : ', not in a release'} (${reasons.join('; ')})`;
     if (isReleased && time?.fails !== false) failures.push(line);
     else notes.push(line);
@@ -63,7 +63,7 @@ export function judgeSignatures({ invalid = [], missing = [] }: SignatureReport)
   const nameOf = ({ name, version }: SignedPackage) => `${name}@${version}`;
   return {
     failures: invalid.map((one) => `${nameOf(one)}: its signature is wrong`),
-    notes: missing.map((one) => `${nameOf(one)}: the registry has no signature of it`),
+    notes: missing.map((one) => `${nameOf(one)}: the registry has no signature for it`),
   };
 }
 
@@ -89,9 +89,7 @@ function ask<Report extends object>(
   }
 }
 
-/**
- * The paths in the lock file of the packages that a release installs or has built into its pages.
- */
+/** The lock file's paths of the packages that a release installs or has built into its pages. */
 function findReleased(): Set<string> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-audit-'));
   try {
@@ -111,8 +109,8 @@ if (import.meta.main) {
   const times = readTimes(fs.readFileSync(path.join(root, 'SECURITY.md'), 'utf8'));
   const report = ask<AuditReport>(['vulnerabilities']);
   const signatures = ask<SignatureReport>(['invalid', 'missing'], ['signatures']);
-  if (report === null) say('The registry did not answer about vulnerabilities: none are compared.');
-  if (signatures === null) say('The registry did not answer about signatures: none are verified.');
+  if (report === null) say('The registry did not answer about vulnerabilities: none were checked.');
+  if (signatures === null) say('The registry did not answer about signatures: none were verified.');
   const vulnerable = judgeVulnerabilities(report ?? {}, findReleased(), times);
   // The tools of the mutation tests have their own lock file. Their signatures could be verified only
   // once they are installed.

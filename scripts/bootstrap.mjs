@@ -25,8 +25,8 @@ try {
   if (steps.some((step) => step.why() !== null)) {
     await withLock(async () => {
       for (const step of steps) {
-        // This asks again, because another start may have done it while this one waited for the
-        // lock.
+        // Ask again, because another start may have performed the step while this one waited for
+        // the lock.
         const reason = step.why();
         if (reason !== null) await step.perform(reason);
       }

@@ -6,8 +6,8 @@ const document = 'docs/operators/asvs.md';
 const states = ['met', 'not ours'];
 
 /**
- * Checks that the assessment by OWASP ASVS has every requirement of levels 1 and 2 once, and that
- * the files and tests that it names exist. `asvs-5.0.0.json` has the standard's numbers with their
+ * Checks that the OWASP ASVS assessment has every requirement of levels 1 and 2 once, and that the
+ * files and tests that it names exist. `asvs-5.0.0.json` has the standard's numbers with their
  * levels.
  */
 export function findAsvsGaps(root: string): string[] {
@@ -23,15 +23,15 @@ export function findAsvsGaps(root: string): string[] {
   )) {
     if (!/^\d/.test(number)) continue;
     const report = (problem: string) => problems.push(`${document}: ${number} ${problem}`);
-    if (seen.has(number)) report('is there twice');
+    if (seen.has(number)) report('is listed twice');
     seen.add(number);
     counts[state] = (counts[state] ?? 0) + 1;
-    if (levels[number] === undefined) report('is no requirement of levels 1 and 2');
-    else if (String(levels[number]) !== level) report(`is of level ${levels[number]}`);
+    if (levels[number] === undefined) report('is not a requirement of levels 1 and 2');
+    else if (String(levels[number]) !== level) report(`has level ${levels[number]}`);
     if (asks === '' || evidence === '') report('has an empty cell');
     if (!states.includes(state)) report(`is "${state}": write ${states.join(', ')}`);
     for (const problem of findBadEvidence(root, evidence)) report(problem);
-    if (state === 'met' && !isShown(evidence)) report('is met, and no test or document shows it');
+    if (state === 'met' && !isShown(evidence)) report('is met, but no test or document shows it');
   }
   for (const number of Object.keys(levels)) {
     if (!seen.has(number)) problems.push(`${document} does not have ${number}`);
@@ -51,19 +51,21 @@ function* findBadEvidence(root: string, evidence: string): Generator<string> {
     const file = path.join(root, name);
     if (!fs.existsSync(file)) yield `names ${name}, which does not exist`;
     else if (test !== undefined && !hasTest(fs.readFileSync(file, 'utf8'), test)) {
-      yield `names "${test}", which is no test of ${name}`;
+      yield `names "${test}", which is not a test in ${name}`;
     }
   }
 }
 
 const isFile = (span: string) => /^[\w./-]+\.[a-z]+$/.test(span) && !span.startsWith('/');
 
-/** The code may add to the name, so a part of it is enough. */
+/** The code may add to the test's name, so a part of the name is enough. */
 function hasTest(source: string, name: string): boolean {
   return source.split('\n').some((line) => line.replaceAll('\\', '').includes(name));
 }
 
-/** Files of the program need a test beside them; documents need no other proof. */
+/**
+ * Evidence that names files of the program must also name a test. Documents need no other proof.
+ */
 function isShown(evidence: string): boolean {
   const files = codeSpans(evidence).filter(isFile);
   if (files.length === 0) return false;

@@ -172,7 +172,7 @@ export function findDeadPaths(root: string): string[] {
       if (!fs.existsSync(path.join(root, target))) {
         problems.push(`${file}:${line} links to ${link}, which does not exist`);
       } else if (anchor !== undefined && !hasHeading(root, target, anchor)) {
-        problems.push(`${file}:${line} links to ${link}#${anchor}, which is no heading there`);
+        problems.push(`${file}:${line} links to ${link}#${anchor}, which is not a heading there`);
       }
     }
   }

@@ -84,7 +84,7 @@ const rules: { description: string; breaks(statement: string, created: Set<strin
     },
   },
   {
-    description: 'locks a whole table for as long as it takes to write it anew',
+    description: 'locks a whole table for as long as it takes to rewrite it',
     breaks: (statement) =>
       /^(?:vacuum\b[^;]*\bfull\b|cluster\b)/.test(statement) ||
       /^reindex\b(?!.*\bconcurrently\b)/.test(statement),

@@ -80,11 +80,11 @@ const nameRules: Rule[] = [
 
 /** Words that are right in these places, each with the reason. */
 const exceptions: Record<string, string> = {
-  'src/operating/docs/docs.css mark': 'the element of HTML',
+  'src/operating/docs/docs.css mark': 'the HTML element',
   'src/purchases/callbacks/delivery/limits.ts tries': "an option of Node's resolver",
   'web/console/pages/payout.tsx says': 'a text of the page',
   'web/console/parts/states.tsx tries': 'a text of the page',
-  'web/docs/search.ts mark': 'the element of HTML',
+  'web/docs/search.ts mark': 'the HTML element',
 };
 
 export function findWrongWords(root: string): string[] {
@@ -132,7 +132,7 @@ export function findGatewayNames(root: string): string[] {
   return problems;
 }
 
-/** The names in a file, outside of its comments, texts and patterns. */
+/** The names in a file, outside its comments, texts and patterns. */
 function readNames(source: string, file: string): string[] {
   const ignored = [
     String.raw`/\*[^]*?\*/`,

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 
-// The shell without windows comes first: tests use a quarter less processor time with it.
+// The headless shell comes first: tests use a quarter less processor time with it.
 const names = [
   'chromium-headless-shell',
   'chromium',

@@ -8,7 +8,7 @@ import { rewritePng } from '#platform/shared/rewrite-png.ts';
 import { Tranche } from '../sdk/src/index.ts';
 import { findChromium } from './chromium.mjs';
 
-// Makes the pictures of README and guides again: plays the story in a new sandbox, opens each page
+// Remakes the pictures in README and the guides: plays the story in a new sandbox, opens each page
 // in Chromium, and writes docs/pictures/.
 
 const root = path.join(import.meta.dirname, '..');
@@ -97,7 +97,7 @@ async function save(page: Page, name: string): Promise<void> {
   );
 }
 
-/** Creates an order in the demo shop that is not paid yet. */
+/** Creates an unpaid order in the demo shop. */
 async function createOrder({ base_url, integration }: Sandbox): Promise<string> {
   const { client_secret: clientSecret, signing_key: signingKey } = integration;
   const tranche = new Tranche({ baseUrl: base_url, clientSecret, signingKey });
@@ -127,7 +127,7 @@ const command = (args: string[], env: NodeJS.ProcessEnv) =>
 /** The first line that a program prints. */
 async function firstLine(program: ReturnType<typeof command>): Promise<string> {
   for await (const line of createInterface({ input: program.stdout })) return line;
-  throw new Error('It printed nothing.');
+  throw new Error('The program printed nothing.');
 }
 
 const executablePath = findChromium();

@@ -17,7 +17,7 @@ export function readProcessorSeconds(): number {
 
 /**
  * The processor time of a running program and of all processes below it, with their children that
- * have ended. Null if the program has ended, or where the system does not tell.
+ * have ended. Null if the program has ended, or if the system does not report it.
  */
 export function readProgramSeconds(pid: number | undefined): number | null {
   if (process.platform !== 'linux') return null;

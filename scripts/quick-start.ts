@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 
 const root = path.dirname(import.meta.dirname);
 
-/** The compiled modules of processes that load the same ones. */
+/** A cache of compiled modules, for processes that load the same ones. */
 export const compiledFolder = path.join(root, 'node_modules/.cache/compiled');
 
 const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;

@@ -7,8 +7,9 @@
 // Beside the file it writes FILE.cdx.json, the bill of materials, and FILE.provenance.json, which
 // says which commit the file was made from. `npm run release:verify -- FILE` compares all three.
 //
-// It first asks the registry about the packages (scripts/audit.ts), and makes no file of one with a
-// vulnerability that SECURITY.md forbids. The provenance says whether the registry answered.
+// It first asks the registry about the packages (scripts/audit.ts), and makes no file if one of
+// them has a vulnerability that SECURITY.md forbids. The provenance says whether the registry
+// answered.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -56,7 +57,7 @@ function auditPackages() {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   if (status === 0) return true;
-  if (status !== 3) throw new Refusal('No release is made of packages that the audit refuses.');
+  if (status !== 3) throw new Refusal('No release is made from packages that the audit refuses.');
   say('The packages of this release were not audited. The statement beside it says so.');
   return false;
 }

@@ -47,7 +47,7 @@ reportFiles();
 
 /**
  * The files that run in one process. Groups are small, so that a failure can be repeated with few
- * files, and that the last group does not run on alone for long. The tests beside the code are
+ * files, and so that the last group does not run alone for long. The tests beside the code are
  * short, so they come last, when few files are left.
  */
 function groupFiles(): string[][] {
@@ -72,8 +72,8 @@ function groupFiles(): string[][] {
 
 /**
  * Deals files into groups of at most `filesMax`, and into at least `groupsMin` groups if there are
- * enough files. The slowest files come first, and a group that has got a slow file gets a quick one
- * next.
+ * enough files. The slowest files come first, and the group with the slowest file gets the quickest
+ * one of the next round.
  */
 function deal(files: string[], filesMax: number, groupsMin = workers): string[][] {
   const count = Math.max(Math.ceil(files.length / filesMax), Math.min(groupsMin, files.length));
@@ -206,8 +206,8 @@ function reportFiles(): void {
   if (done.length < 2) return;
   const byTime = done.toSorted((a, b) => b.seconds - a.seconds);
   const byProcessor = done.toSorted((a, b) => b.processorSeconds - a.processorSeconds);
-  if (!costs && done.length > 15) print('The files that took longest', byTime.slice(0, 15));
-  print('The files that used most processor time', byProcessor.slice(0, costs ? undefined : 15));
+  if (!costs && done.length > 15) print('Files that took longest', byTime.slice(0, 15));
+  print('Files that used the most processor time', byProcessor.slice(0, costs ? undefined : 15));
 }
 
 function print(

@@ -1,7 +1,8 @@
 // Node's test runner uses a hook that runs for every promise to find out which test a call belongs
-// to. In tests of a service that took a tenth of the processor time. This file gives the runner an
-// AsyncLocalStorage instead, which costs nothing per promise. It must be loaded before `node:test`.
-// If another version of Node does not use what is replaced here, its runner works as usual.
+// to. In the tests of a service, that hook took a tenth of the processor time. This file gives the
+// runner an AsyncLocalStorage instead, which costs nothing per promise. It must be loaded before
+// `node:test`. If another version of Node does not use what is replaced here, its runner works as
+// usual.
 
 import asyncHooks from 'node:async_hooks';
 

@@ -52,8 +52,8 @@ export async function startServer(
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_wal_size: '256MB',
-      // It would go through hundreds of databases, most of which live for seconds. A test with many
-      // rows analyses its tables itself, and has the same plans in every run.
+      // Autovacuum would go through hundreds of databases, most of which live for seconds. A test
+      // with many rows analyses its tables itself, and has the same plans in every run.
       autovacuum: 'off',
       unix_socket_directories: sockets ?? '',
       // The tables of a test are so small that a statement takes longer to plan than to run. A

@@ -45,7 +45,7 @@ const found = fs
   .globSync(quick ? quickest : everything, { cwd: root, exclude: quick ? notQuick : [] })
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
-// A slow file that starts last would run on alone, so the slow files start first.
+// A slow file that starts last would run alone at the end, so the slow files start first.
 const files = [
   ...slowFiles.filter((file) => found.includes(file)),
   ...found.filter((file) => !slowFiles.includes(file)),
@@ -54,7 +54,7 @@ const files = [
 const unknown =
   quick || filters.length > 0 ? [] : slowFiles.filter((file) => !found.includes(file));
 if (unknown.length > 0) {
-  process.stderr.write(`scripts/test-files.ts names ${unknown.join(', ')}, which is not there.\n`);
+  process.stderr.write(`scripts/test-files.ts names ${unknown.join(', ')}, which is missing.\n`);
   process.exit(1);
 }
 
@@ -131,7 +131,7 @@ try {
 }
 if (interruption !== null) process.exitCode = 128 + os.constants.signals[interruption];
 process.stdout.write(
-  `\nProcessor time: ${minutes(counted)} minutes (${parts.join(', ')}). Waiting: ${minutes((performance.now() - start) / 1000)} minutes.\n`,
+  `\nProcessor time: ${minutes(counted)} minutes (${parts.join(', ')}). Elapsed: ${minutes((performance.now() - start) / 1000)} minutes.\n`,
 );
 
 function printUnusedIndexes(): void {

@@ -72,8 +72,8 @@ function findWrongFiles(release, folder) {
   const [here, there] = [listFiles(ours), listFiles(theirs)];
   const problems = [];
   for (const name of new Set([...here.keys(), ...there.keys()])) {
-    if (!here.has(name)) problems.push(`${name} is in the release only.`);
-    else if (!there.has(name)) problems.push(`${name} is missing in the release.`);
+    if (!here.has(name)) problems.push(`${name} is only in the release.`);
+    else if (!there.has(name)) problems.push(`${name} is missing from the release.`);
     else if (here.get(name) !== there.get(name)) problems.push(`${name} differs.`);
   }
   if (readJson(path.join(theirs, 'release.json'))?.version !== version) {

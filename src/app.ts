@@ -40,7 +40,7 @@ export type AppDeps = CheckoutDeps &
     tls: Config['tls'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];
     metrics: Metrics;
-    /** Null if no collector of traces is set. */
+    /** Null if no trace collector is set. */
     tracer: Tracer | null;
     /**
      * Whether the process is about to stop. It still serves, but asks clients to open new
@@ -114,7 +114,8 @@ function addHooks(app: FastifyInstance, deps: AppDeps, headers: Record<string, s
     // An unknown path is refused before its body is read.
     next(request.is404 ? nothingHere() : undefined);
   });
-  // An async hook: what it throws is logged. From a hook with a callback it would end the process.
+  // This hook is async, so that what it throws is logged. An error thrown from a hook with a
+  // callback would end the process.
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime);

@@ -50,7 +50,7 @@ export type Config = {
    * data folder.
    */
   masterKeys: Buffer[];
-  /** The cipher that seals from now on. */
+  /** The cipher that seals new values. */
   sealingCipher: SealingCipher;
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
@@ -78,9 +78,9 @@ export type Config = {
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
-  /** How long a request waits for a database that does not answer, from its arrival. */
+  /** How long after its arrival a request waits for a database that does not answer. */
   requestDeadlineSeconds: number;
-  /** How long a process that stops still serves, so that load balancers notice. */
+  /** How long a stopping process keeps serving, so that load balancers notice. */
   drainSeconds: number;
   alertWebhookUrl: string | null;
   alertWebhookSecret: string | null;
@@ -101,7 +101,7 @@ export type Config = {
   legacySunset: string;
   /** The name under which the audit records commands; null for the system's user. */
   operator: string | null;
-  /** Settings with which production writes mails and links, and which are not set here. */
+  /** The settings that are not set here, but that production needs for mails and links. */
   unset: string[];
 };
 

@@ -249,7 +249,7 @@ export async function startProcess(
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = startWorker(deps, { isOwnOnly: role === 'web' });
-  // Notices a restore before the first payment and the first sign-in.
+  // Notice a restore before the first payment and the first sign-in.
   for (const asked of [deps.money.problem(), deps.money.accessProblem()]) asked.catch(() => {});
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),

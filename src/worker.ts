@@ -114,8 +114,8 @@ type Work = {
   movesMoney?: true;
   /**
    * Whether it makes or sends what the books say, without calling a gateway. Such work also waits
-   * until the database was compared with all gateways: a restored one would say something else under
-   * the same number.
+   * until the database has been compared with all gateways: a restored database could say something
+   * else under the same number.
    */
   statesMoney?: true;
   /**
@@ -212,7 +212,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'send messages',
     pauseSeconds: 1,
-    // Mails that fall due meanwhile share the next round (decision 0068).
+    // Mails that fall due in the meantime share the next round (decision 0068).
     betweenSeconds: 0.4,
     fullRun: messagesFullRun,
     run: sendDueMessages,
@@ -425,7 +425,7 @@ export function startWorker(
       } catch (error) {
         isFruitful = false;
         const about = { err: error, work: work.name };
-        // A stop does not wait for ever: it closes the database below work that goes on.
+        // A stop does not wait for ever: it closes the database while work may still be running.
         if (stopping.signal.aborted) deps.log.warn(about, 'due work was cut off by the stop');
         else deps.log.error(about, 'due work failed');
       }

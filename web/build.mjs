@@ -31,8 +31,8 @@ const chosenColours = {
   },
 };
 
-// The build goes to another folder that is then renamed, so that a starting process never reads half
-// of it.
+// The build goes to another folder that is then renamed, so that a starting process never reads
+// half of it.
 const building = `${distFolder}.${process.pid}`;
 const stamp = sourcesStamp();
 

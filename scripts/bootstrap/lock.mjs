@@ -12,8 +12,8 @@ const staleMilliseconds = 120_000;
 
 /**
  * The lock names the holder's processes, and the holder touches it every second. A killed start may
- * leave a lock behind. A lock is stale if its processes are gone, or if it was not touched for two
- * minutes, because their ids may by then belong to other processes.
+ * leave a lock behind. A lock is stale if its processes are gone, or if it has not been touched for
+ * two minutes, because their ids may by then belong to other processes.
  * @param {() => Promise<void>} work
  */
 export async function withLock(work) {
@@ -80,8 +80,8 @@ function notWritable({ code }) {
 const denials = process.platform === 'win32' ? ['EROFS'] : ['EACCES', 'EPERM', 'EROFS'];
 
 /**
- * Another start may have removed the lock. A lock that this user may not read or remove would be
- * there for ever.
+ * Another start may have removed the lock. A lock that this user may not read or remove would stay
+ * for ever.
  * @param {NodeJS.ErrnoException} error
  */
 function refuseIfDenied(error) {

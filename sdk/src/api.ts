@@ -209,9 +209,9 @@ export type PaymentLinkCreateRequest = {
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
-  /** Whether we send the link to `customer.email`, in your language and with your name. At most 100 links of a merchant are sent in 24 hours. False if absent. */
+  /** Whether we send the link to `customer.email`, in your language and with your name. We send at most 100 links per merchant in 24 hours. False if absent. */
   mail?: boolean | undefined;
-  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid. */
+  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: see in the console, or with GET, who has paid. */
   notify_url?: string | undefined;
   /** Browser destination after successful payment. Without it the shopper stays on the payment page, which is their receipt. */
   success_url?: string | undefined;
@@ -419,9 +419,9 @@ export type IntermediaryPaymentLinkCreateRequest = {
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
-  /** Whether we send the link to `customer.email`, in your language and with your name. At most 100 links of a merchant are sent in 24 hours. False if absent. */
+  /** Whether we send the link to `customer.email`, in your language and with your name. We send at most 100 links per merchant in 24 hours. False if absent. */
   mail?: boolean | undefined;
-  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid. */
+  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: see in the console, or with GET, who has paid. */
   notify_url?: string | undefined;
   /** Browser destination after successful payment. Without it the shopper stays on the payment page, which is their receipt. */
   success_url?: string | undefined;

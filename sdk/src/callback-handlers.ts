@@ -29,9 +29,9 @@ export type CallbackHandlerOptions = VerifyOptions & {
     callback: Callback,
   ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
   /**
-   * Called with an event, if the integration asked for events at the same address. It may come more
-   * than once: deduplicate on `id`. If it is absent, events are refused, and the operator is
-   * alerted.
+   * Called with an event, if the integration asked for events at the same address. An event may
+   * come more than once: deduplicate on `id`. Without `onEvent`, events are refused, and the
+   * operator is alerted.
    */
   onEvent?: ((event: Event) => unknown) | undefined;
   /** Called with the reason when a POST is not answered with a 200; default `console.error`. */
@@ -156,7 +156,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   };
 }
 
-/** Verifies a request, calls `onCallback`, and makes the answer, for any framework. */
+/** Verifies a request, calls `onCallback`, and builds the answer, for any framework. */
 function answerer(options: CallbackHandlerOptions) {
   const keys = readKeys(options.signingKey);
   checkTolerance(options.toleranceSeconds);

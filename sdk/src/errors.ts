@@ -8,7 +8,8 @@ type Failure = {
   /** The HTTP status; null when no answer came. */
   status: number | null;
   /**
-   * `bad_request`, `unprocessable_entity` and so on; a code of the SDK's own if the API gives none.
+   * `bad_request`, `unprocessable_entity` and so on; one of the SDK's own codes if the API gives
+   * none.
    */
   code: string;
   detail: string;
@@ -61,9 +62,9 @@ export class UnprocessableError extends TrancheError {}
 export class RateLimitedError extends TrancheError {}
 
 /**
- * 500 and above. A 500 or 503 of the service changed nothing. A 502 or 504 comes from a proxy that got
- * no answer: the outcome is unknown, unless the request is a GET or has an idempotency key. The SDK
- * gives every create a key, so its retries are safe.
+ * 500 and above. A 500 or 503 from the service changed nothing. A 502 or 504 comes from a proxy
+ * that got no answer: the outcome is unknown, unless the request is a GET or has an idempotency
+ * key. The SDK gives every create a key, so its retries are safe.
  */
 export class ServerError extends TrancheError {}
 

@@ -71,7 +71,7 @@ export function createSend(options: TrancheOptions): Send {
     const headers: Record<string, string> = { authorization: `Bearer ${clientSecret}` };
     const init: RequestInit = { method, headers, redirect: 'manual' };
     if (request.body) {
-      // The body is serialised once: the signed bytes are the sent bytes, also on a retry.
+      // The body is serialised once: the signed bytes are the sent bytes, even on a retry.
       init.body = JSON.stringify(request.body);
       headers['content-type'] = 'application/json';
       headers['x-signature'] = await sign(init.body, signingKey);
@@ -117,7 +117,7 @@ async function sendUntilAnswered(
 
 /**
  * How long to wait before a retry; null if a retry cannot help. A retry is safe: reading changes
- * nothing, and every attempt of a create carries the same key.
+ * nothing, and every attempt at a create carries the same key.
  */
 function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
   const isTransient =
@@ -222,7 +222,7 @@ function checkNumbers(options: CallOptions): void {
   }
 }
 
-/** An empty key is a mistake of the caller, which generating one would hide. */
+/** An empty key is the caller's mistake, which generating a key would hide. */
 function checkKey(value: unknown): string {
   if (value === undefined) return crypto.randomUUID();
   const isKey = typeof value === 'string' && /^[ -~]{1,255}$/.test(value) && value.trim() === value;

@@ -24,12 +24,12 @@ export type CreateOptions = CallOptions & {
 };
 
 export type ListOptions = CallOptions & {
-  /** Default 100, the maximum, because the API answers one page of a list a minute. */
+  /** Default 100, the maximum, because the API serves one page of a list per minute. */
   itemsPerPage?: number | undefined;
 };
 
 export type PayoutOptions = CallOptions & {
-  /** Which page of the lines. Default 1. */
+  /** The page of the lines. Default 1. */
   page?: number | undefined;
   /** Default 1000, the maximum. */
   itemsPerPage?: number | undefined;

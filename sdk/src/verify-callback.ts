@@ -33,7 +33,7 @@ export class CallbackError extends Error {
 export type VerifyOptions = {
   /**
    * How far `webhook-timestamp` may be from this server's clock, in seconds; default 300. `null`
-   * disables the checks of timestamps and replays.
+   * disables the checks on timestamps and replays.
    */
   toleranceSeconds?: number | null | undefined;
   /**

@@ -24,7 +24,7 @@ type Shown<Deps, Read, Answer> = {
   show(terminal: Terminal, answer: Answer): string;
 };
 
-/** Makes the command of an action on one row: `ID`, and an option for each member of the body. */
+/** Makes the command for an action on one row: `ID`, and an option for each member of the body. */
 export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   action: Action<S, Deps, Read>,
   shown: Shown<Deps, Read, Answer>,
@@ -53,7 +53,7 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   });
 }
 
-/** Runs an action as a part of a larger command. */
+/** Runs an action as part of a larger command. */
 export async function runAction<S extends Schemas, Deps, Read>(
   deps: Connection & Deps,
   action: Action<S, Deps, Read>,

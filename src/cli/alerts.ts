@@ -36,10 +36,11 @@ const members = [
 
 const list = listCommand(alertList, {
   name: 'alerts list',
-  help: `Lists alerts, the newest first: callbacks that were given up, destinations that keep failing,
-integrations that keep sending wrong signatures, books that differ, with the command that shows
-more. An alert is open until an operator takes it, and ends when it is closed or when its cause
-ends. Without --status it lists all that are not closed. Times are in UTC.`,
+  help: `Lists alerts, the newest first: callbacks that were given up, destinations that keep
+failing, integrations that keep sending wrong signatures, books that differ, and others, each with
+the command that shows more. An alert is open until an operator takes it, and ends when it is closed
+or when its cause ends. Without --status the command lists all alerts that are not closed. Times are
+in UTC.`,
   example: 'tranche alerts list --status open',
   rename: { state: 'status' },
   json: members,
@@ -78,8 +79,8 @@ close it.
 
 const close = actionCommand(alertActions.close, {
   name: 'alerts close',
-  help: `Closes an alert and keeps the reason. A closed alert stays in the list of closed ones. If the
-same thing happens again, the service raises a new alert.
+  help: `Closes an alert and keeps the reason. A closed alert stays in the list of closed ones. If
+the same thing happens again, the service raises a new alert.
 
   tranche alerts close ${example} \\
     --reason 'The receiver is back; its callbacks were retried.'`,

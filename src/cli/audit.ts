@@ -12,7 +12,7 @@ const list = listCommand(auditList, {
 merchant, integration, checkout or refund, --operator one operator, --person one person at the
 console. --merchant selects what a merchant's own people did. --json has the details of each change.
 
-The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR stated.`,
+A change from the command line has user@host, and before it the name in TRANCHE_OPERATOR, if any.`,
   example: 'tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11',
   json: ({ number: _, name: __, ...row }) => row,
   show: (terminal, rows) =>
@@ -28,11 +28,11 @@ The command line is recorded as user@host. A name before that is what TRANCHE_OP
 const verify = command({
   name: 'audit verify',
   usage: ['[--since NUMBER:HASH]'],
-  help: `Checks the hashes that chain the operators' actions: every action covers the one before it,
-and the texts that people wrote in it. An erased text keeps its digest. It changes nothing. If an
-action or a text was changed or deleted it says which, and the exit code is 1. Keep
-the end that it prints outside of the database and pass it as --since next time: without it, a
-chain that was rewritten as a whole looks right.
+  help: `Checks the hashes that chain the operators' actions: each hash covers the action before it
+and the texts that people wrote. An erased text keeps its digest. The command changes nothing. If an
+action or a text was changed or deleted, it says which, and the exit code is 1. Keep the end that it
+prints outside the database, and pass it as --since next time: without it, a chain that was
+rewritten as a whole looks correct.
 
   tranche audit verify --since 128:4f0c…`,
   options: { since: { type: 'string' } },
@@ -59,11 +59,11 @@ chain that was rewritten as a whole looks right.
   },
 });
 
-/** An end of the chain that an operator wrote down outside of the database. */
+/** Reads an end of the chain that an operator kept outside the database. */
 export function readAnchor(text: string): Anchor {
   const [, number, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (number === undefined)
-    throw new UsageError('--since is NUMBER:HASH as `audit verify` prints it.');
+    throw new UsageError('--since must be NUMBER:HASH, as `audit verify` prints it.');
   return { number: Number(number), hash };
 }
 

@@ -12,8 +12,8 @@ const members = [
 
 const stop = actionCommand(bulkActionActions.stop, {
   name: 'bulk-actions stop',
-  help: `Stops a bulk action, such as the approval of many refunds, of any person. What it has done stays
-done. The audit has its id beside names such as \`refunds approve many\`.
+  help: `Stops a bulk action of any person, such as the approval of many refunds. What it has
+already done stays done. The audit has its ID beside names such as \`refunds approve many\`.
 
   tranche bulk-actions stop 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   open: withMigrated,

@@ -34,10 +34,10 @@ const members = [
 
 const list = listCommand(callbackList, {
   name: 'callbacks list',
-  help: `Lists callbacks with the merchant, the order, the shopper and why the last attempt failed: pending
-ones by their next attempt, all others the newest first. Exhausted callbacks were given up after 19
-attempts; only an operator can retry them. --host selects one receiver, of exhausted callbacks or
-of a merchant's pending ones. Times are in UTC, on the merchant's clock.`,
+  help: `Lists callbacks with the merchant, the order, the shopper and why the last attempt failed:
+pending ones by their next attempt, all others the newest first. Exhausted callbacks were given up
+after 19 attempts; only an operator can retry them. --host selects the callbacks to one receiver,
+among exhausted ones or a merchant's pending ones. Times are in UTC, on the merchant's clock.`,
   example: 'tranche callbacks list --status exhausted',
   json: [
     ...members,
@@ -86,8 +86,8 @@ const show = showCommand({
 const retry = command({
   name: 'callbacks retry',
   usage: ['ID', '--status exhausted --merchant ID [--dry-run]'],
-  help: `Delivers one callback now, or all exhausted callbacks of a merchant, one after another. If a
-delivery fails, a new run of retries begins. --dry-run lists the callbacks and sends nothing.
+  help: `Delivers one callback now, or all exhausted callbacks of a merchant, one after another. If
+a delivery fails, a new run of retries begins. --dry-run lists the callbacks and sends nothing.
 
   tranche callbacks retry --status exhausted \\
     --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
@@ -147,7 +147,7 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
 
 type Retried = { id: string; status: string; reason: string | null };
 
-/** All of them are read before the first is sent, because one that fails again becomes pending. */
+/** Reads them all before the first one is sent, because one that fails again becomes pending. */
 async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
   const query = { merchant, status: 'exhausted' } as const;
   const found = await readWhole(callbackList, viewerOf(deps), query);

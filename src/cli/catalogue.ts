@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Command } from './command.ts';
 
-// Names and summaries of all commands. A command's file is loaded only when it runs or its own help
-// is asked for, because loading files takes most of a program's start.
+// Names and summaries of all commands. A command's file is loaded only when the command runs or its
+// help is requested, because loading files takes most of a program's start-up time.
 
 export type ListedCommand = {
   /** The words after `tranche`: `merchants create`. */
@@ -25,7 +25,7 @@ function group(
     const own = `${name} ${word}`;
     const load = async () => {
       const found = (await file()).commands.find((command) => command.name === own);
-      assert(found, `${own} is listed and its file does not have it`);
+      assert(found, `${own} is listed, but its file does not define it`);
       return found;
     };
     return { name: own, summary, load };
@@ -79,8 +79,8 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     show: 'one shop with its rules',
     rules: "change a shop's amount bands and terms",
     page: 'change what shoppers read about a shop',
-    gateway: "choose the gateway of a shop's new checkouts",
-    fee: 'what a shop pays for the service, from a date on',
+    gateway: "choose the gateway for a shop's new checkouts",
+    fee: 'the fee that a shop pays from a given date',
     bank: 'where a shop is paid and gets its statements',
     balance: 'what a shop is owed now, by reason',
   }),
@@ -93,7 +93,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     manage: "change an intermediary's merchants",
     refunds: 'whether an operator reviews each refund',
     'require-signing': 'from now on accept only signed POSTs',
-    events: 'the events of an integration besides payments',
+    events: 'events that an integration gets besides payments',
     'test-callback': 'send a test callback to an address',
     limit: 'set a rate limit for one endpoint',
     rotate: 'replace a client secret or a signing key',
@@ -147,7 +147,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       show: 'one dispute',
       evidence: 'the evidence pack: stage it, submit it',
       accept: 'accept a dispute as lost',
-      rest: 'decide about the plan after a lost dispute',
+      rest: 'decide on the plan after a lost dispute',
     },
   ),
   group(
@@ -206,14 +206,14 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
   }),
   group('operators', 'the people who may use the console', () => import('./operators.ts'), {
     invite: 'invite a person to the console',
-    release: 'release an invitation that waits',
+    release: 'release an invitation that is waiting',
     list: 'the people who may use the console',
     revoke: "revoke a person's access to the console",
     confirm: 'confirm a person, or access after a restore',
     'alert-mails': 'which events a merchant’s people get by mail',
   }),
   group('console', "the operators' console", () => import('./operators.ts'), {
-    'sign-in': 'a one-time link into the console of a sandbox',
+    'sign-in': "a one-time link to a sandbox's console",
   }),
   group('bulk-actions', 'actions on many rows', () => import('./bulk-actions.ts'), {
     stop: 'stop an action on many rows',

@@ -26,9 +26,10 @@ import {
 
 const list = listCommand(checkoutList, {
   name: 'checkouts list',
-  help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and what
-was collected and is outstanding. --from and --to are days of the merchant, both included. Times
-are in UTC, on the merchant's clock. With --amount or --gateway, those that have ended.`,
+  help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and
+what has been collected and is outstanding. --from and --to are days in the merchant's time zone,
+both included. Times are in UTC, on the merchant's clock. With --amount or --gateway it lists only
+checkouts that have ended.`,
   example: 'tranche checkouts list --limit 20',
   json: [
     'merchant_id',
@@ -68,8 +69,8 @@ are in UTC, on the merchant's clock. With --amount or --gateway, those that have
 const show = showCommand({
   name: 'checkouts show',
   of: 'checkout',
-  help: `Shows one checkout: its plan, its refunds, everything that happened to it in order of time
-(in UTC, on the merchant's clock), and its books.
+  help: `Shows one checkout: its plan, its refunds, everything that happened to it in chronological
+order (in UTC, on the merchant's clock), and its books.
 
   tranche checkouts show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   async read({ deps, scope }, id) {

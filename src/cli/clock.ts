@@ -78,11 +78,11 @@ function refuseProduction(env: NodeJS.ProcessEnv): void {
   }
 }
 
-/** The next work that falls due: its kind, and its first row. */
+/** The row of due work that comes next, with its kind of work in `what`. */
 type NextEvent = {
   at: string;
   what: string;
-  /** Null if it is about the merchant and not about one checkout. */
+  /** Null if the work belongs to the merchant and not to one checkout. */
   checkout_id: string | null;
   client_reference_id: string;
 };
@@ -94,8 +94,8 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   refund_requests: 'continue a refund',
   messages: 'send a message to the shopper',
   disputes: 'check a dispute',
-  payout_days: 'make the payout of the day',
-  statement_months: 'make the statement of the month',
+  payout_days: "make the day's payout",
+  statement_months: "make the month's statement",
   statement_mails: 'send a statement to the merchant',
   replaced_cards: 'remove a replaced card',
   retention_dates: 'find checkouts to erase',

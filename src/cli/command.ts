@@ -23,7 +23,7 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   openDatabase: typeof openDatabase | undefined;
   json: boolean;
   terminal: Terminal;
-  /** Standard input, which a command reads that takes `-` as a file. */
+  /** Standard input, for commands that take `-` as a file. */
   stdin: AsyncIterable<Buffer | string>;
   /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
   print(answer: object, human: () => string): void;
@@ -78,7 +78,7 @@ export function mustBeId(text: string, option: string): string {
   return text.toLowerCase();
 }
 
-/** IDs from a repeated option, a comma list, or both, without duplicates. */
+/** IDs from a repeated option, a comma-separated list, or both, without duplicates. */
 export function idsOf(values: string | string[] | undefined): string[] {
   const ids = [values ?? []].flat().flatMap((value) => value.split(','));
   return [...new Set(ids.map((id) => id.trim()).filter((id) => id !== ''))];

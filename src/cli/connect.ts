@@ -86,12 +86,12 @@ export async function withMigrated<T>(
     const version = await compareVersions(database);
     if (version === 'older') {
       throw new OperatorError(
-        'The database lacks migrations of this program. Run `tranche database migrate`, or start the service, which migrates it.',
+        'The database lacks migrations that this program needs. Run `tranche database migrate`, or start the service, which migrates it.',
       );
     }
     if (version === 'newer') {
       throw new OperatorError(
-        'A newer version of Tranche has changed the database in a way that this one cannot use. Run the command of the newer version.',
+        'A newer version of Tranche has changed the database in a way that this one cannot use. Run this command from the newer version.',
       );
     }
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));
@@ -157,7 +157,7 @@ async function checkConnection(database: Database, config: Config): Promise<void
     const reason = message || code || 'no answer';
     throw new OperatorError(
       isTransient(error)
-        ? `The database at ${host} does not answer (${reason}). Check DATABASE_URL and that the server runs.`
+        ? `The database at ${host} does not answer (${reason}). Check DATABASE_URL, and that the server is running.`
         : `The database at ${host} refuses the connection (${reason}). Check DATABASE_URL.`,
       { cause: error },
     );

@@ -17,15 +17,15 @@ import { type Command, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Tells the operator why a migration waits. */
+/** Tells the operator why a migration is waiting. */
 const warningsOn = (terminal: Terminal) =>
   pino({ level: 'warn' }, { write: (line) => terminal.warn(`tranche: ${JSON.parse(line).msg}`) });
 
 const migrateCommand = command({
   name: 'database migrate',
-  help: `Applies the missing migrations, each as a whole. The service does the same when it starts. A
-migration that waits two seconds for a table lets other statements pass, and retries. A database
-belongs for ever to the environment (TRANCHE_ENV) that first used it.
+  help: `Applies the missing migrations, each of them completely or not at all. The service does the
+same when it starts. A migration that has waited two seconds for a table lets other statements pass,
+and retries. A database belongs permanently to the environment (TRANCHE_ENV) that first used it.
 
   DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,
   async run({ print, ...context }) {
@@ -78,17 +78,17 @@ Before you run it, stop the service and add the coordinator and the workers to t
 const grant = command({
   name: 'database grant',
   usage: ['serve ROLE', 'read ROLE'],
-  help: `Grants an existing role of PostgreSQL what the service needs, or what a reader needs, and
-revokes everything else. A role that serves cannot change the schema, nor postings, operators'
-actions and closed attempts at callbacks. A role that reads sees everything but credentials. Run it
-as the owner of the tables, and again after each migration.
+  help: `Grants an existing PostgreSQL role the rights that the service needs, or those that a
+reader needs, and revokes all others. A role that serves cannot change the schema, postings,
+operators' actions or finished callback attempts. A role that reads sees everything but credentials.
+Run the command as the owner of the tables, and again after each migration.
 
   tranche database grant serve tranche_serve`,
   positionals: ['KIND', 'ROLE'],
   async run(context) {
     const [kind, role = ''] = context.positionals;
     if (!roleKinds.some((known) => known === kind)) {
-      throw new UsageError(`The first argument is ${roleKinds.join(' or ')}.`);
+      throw new UsageError(`The first argument must be ${roleKinds.join(' or ')}.`);
     }
     await withMigrated(context, async (connection) => {
       try {
@@ -112,10 +112,10 @@ as the owner of the tables, and again after each migration.
 
 const repairClockCommand = command({
   name: 'database repair-clock',
-  help: `Brings times that lie in the future back to now: the creation time that a merchant's next
-checkout or refund must not precede, leases, and due times of refunds, payments, callbacks, messages
-and alerts. Creation times that merchants have seen stay as they are. The time is the database's. Set the
-wrong clock first: the node refuses to serve until then.
+  help: `Sets times that lie in the future back to now, by the database's clock: the time after
+which a merchant's next checkout and refund are dated, leases, and the due times of refunds,
+payments, callbacks, messages and alerts. Creation times that merchants have seen stay as they are.
+Correct the wrong clock first: its node refuses to serve until then.
 
   tranche database repair-clock`,
   async run({ print, ...context }) {
@@ -133,11 +133,11 @@ wrong clock first: the node refuses to serve until then.
 const archive = command({
   name: 'database archive',
   usage: ['[--days N]'],
-  help: `Moves the messages of finished checkouts out of the tables in which messages are sent, those whose
-last message is older than 730 days, or than the days given (at least ${archiveDaysMin}). They are shown as before,
-and erasing a shopper reaches them. The service keeps running: a step locks a hundred checkouts for
-some milliseconds. A run that was stopped goes on when it is started again. Run it as the owner of the
-tables.
+  help: `Moves the messages of finished checkouts whose last message is older than 730 days, or
+--days (at least ${archiveDaysMin}), from the tables that messages are sent from into an archive.
+They are still shown, and erasing a shopper erases them too. The service keeps running: each step
+locks a hundred checkouts for a few milliseconds. A run that was stopped continues when it is
+started again. Run the command as the owner of the tables.
 
   tranche database archive --days 730`,
   options: { days: { type: 'string' } },

@@ -104,12 +104,12 @@ hold: the order, the shopper's consent, the 3-D Secure result, the plan, refunds
   ${suppliedNames.join(', ')}
 --file adds a PDF, PNG or JPEG of at most ${megabytes(evidenceFileBytesMax)}, one of each kind:
   ${evidenceFileKinds.join(', ')}
-Both may be given several times. Without a text or a path they remove. --ask asks the merchant for
-it by mail, with a deadline.
+Both may be given several times. Without a text or a path they remove the field or the file. --ask
+asks the merchant for them by mail, with a deadline.
 
---stage stores it and puts it beside the dispute at the gateway. --submit sends exactly what was
-staged to the bank, once. With --hash it sends only the evidence that you looked at, and refuses if
-another operator staged it anew.
+--stage stores the evidence and saves it with the dispute at the gateway. --submit sends exactly
+what was staged to the bank, once. With --hash it sends only the evidence that you looked at, and
+refuses if another operator has staged it again since.
 
   tranche disputes evidence ${example} --stage`,
   positionals: ['ID'],
@@ -145,7 +145,7 @@ another operator staged it anew.
       const dispute = await withGateway(context, async (deps) => {
         const id = await idOf(deps, 'dispute', text);
         if (stage) return await runAction(deps, disputeActions.stage, { params: { id } });
-        // The console requires the hash.
+        // The hash is optional here; the console requires it.
         await submitEvidence(deps, deps.operator, id, hash);
         return await mustSeeDispute(viewerOf(deps), id);
       });
@@ -174,8 +174,8 @@ another operator staged it anew.
 const accept = actionCommand(disputeActions.accept, {
   name: 'disputes accept',
   of: 'dispute',
-  help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This cannot
-be undone. Then \`disputes rest\` decides about the plan.
+  help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This
+cannot be undone. Afterwards, decide on the plan with \`disputes rest\`.
 
   tranche disputes accept ${example}`,
   open: withGateway,
@@ -188,7 +188,7 @@ const rest = command({
   usage: ['ID --due', 'ID --cancel'],
   help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due.
 --cancel cancels what is left, by a refund that takes nothing from the card. If the merchant's
-refunds of that amount need two people, another operator approves it, and the plan stays paused
+refunds of that amount need two people, another operator must approve it, and the plan stays paused
 until then.
 
   tranche disputes rest ${example} --due`,

@@ -51,7 +51,7 @@ export function describeReport(terminal: Terminal, report: Report): string {
   const look = is_known_order
     ? `Now look at ${client_reference_id} in your shop: it must be paid once and not cancelled.`
     : `${client_reference_id} is the drill's own order, which your shop does not know. For the complete drill let your shop create an order, leave it unpaid, and run this again.`;
-  return `${terminal.accent('▮▯▯')} Go-live drill of ${report.notify_url}
+  return `${terminal.accent('▮▯▯')} Go-live drill for ${report.notify_url}
     with ${client_reference_id}, ${amount}
 
 ${lines.join('\n\n')}

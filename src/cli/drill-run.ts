@@ -97,7 +97,7 @@ function findFault({ expects }: DrillCheck, answers: DrillAnswer[]): string | nu
   return answers.map((one) => judge(expects, one)).find((one) => one !== null) ?? null;
 }
 
-/** Watches how the shop shows the order. That must change exactly when the order is paid. */
+/** Watches the shop's page of the order, which must change exactly when the order is paid. */
 function watchOrder({ context, checkout }: Drill, orderUrl: string) {
   const url = orderUrl.replaceAll('{reference}', encodeURIComponent(checkout.client_reference_id));
   let last = '';

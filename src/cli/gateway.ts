@@ -17,17 +17,17 @@ const count = new Intl.NumberFormat('en-GB');
 const reconcileCommand = command({
   name: 'gateway reconcile',
   usage: ['[--from DATE] [--to DATE] [--gateway NAME]', '--record'],
-  help: `Reads the gateway's payments, charges, refunds, disputes and balance transactions and compares each
-with our rows, then looks for rows of ours that the gateway does not have. The gateway's fees are
-posted. --from and --to are dates in UTC; without them it reads everything. Each difference is an
-alert: \`tranche alerts close\` closes it with a reason. If there are any, the exit code is 1. The
-service does the same once a day for the last 40 days. A run that was interrupted continues where it
-was if it is started again within a day with the same dates. It reads every gateway, or the one that
---gateway names.
+  help: `Reads the gateway's payments, charges, refunds, disputes and balance transactions and
+compares each with our rows, then looks for rows of ours that the gateway does not have. The
+gateway's fees are posted. --from and --to are dates in UTC; without them it reads everything. Each
+difference raises an alert, which \`tranche alerts close\` closes with a reason. If there are any,
+the exit code is 1. The service does the same once a day for the last 40 days. A run that was
+interrupted continues where it stopped if it is started again within a day with the same dates. It
+reads every gateway, or the one that --gateway names.
 
---record also records what the gateway did and the database does not know, after a restore from a
-backup, and lets money move again. What cannot be recorded is a difference that blocks its checkout
-until \`tranche gateway release\`. It chooses the dates itself.
+--record is for the time after a restore from a backup: it also records what the gateway did and the
+database does not know, and lets money move again. What it cannot record is a difference, which
+blocks its checkout until \`tranche gateway release\`. It chooses the dates itself.
 
   tranche gateway reconcile --from 2026-11-01
   tranche gateway reconcile --record`,
@@ -51,7 +51,7 @@ until \`tranche gateway release\`. It chooses the dates itself.
       );
     }
     const progress = (checked: number) =>
-      terminal.progress(`${count.format(checked)} records of the gateway`);
+      terminal.progress(`${count.format(checked)} gateway records`);
     const answer = await withGateway(
       context,
       async (deps) => {
@@ -71,7 +71,7 @@ until \`tranche gateway release\`. It chooses the dates itself.
     const { checked, differences, recorded, not_compared } = answer;
     context.print(records ? answer : { checked, differences, not_compared }, () => {
       const ending = records ? `, ${count.format(recorded)} recorded` : '';
-      const of = `${count.format(checked)} records of the gateway${ending}`;
+      const of = `${count.format(checked)} gateway records${ending}`;
       if (differences.length === 0) return `${of}, no differences.`;
       return [
         `${of}, ${count.format(differences.length)} differences:`,
@@ -99,9 +99,10 @@ const startOf = (date: string | null) =>
 const releaseCommand = command({
   name: 'gateway release',
   usage: ['CHECKOUT_ID --reason TEXT'],
-  help: `After \`tranche gateway reconcile --record\`, nothing is charged or refunded of a checkout for which the
-gateway did something that could not be recorded. Compare the checkout with the gateway first and
-correct there what is wrong. Then release it: its plan and its refunds go on.
+  help: `If the gateway did something for a checkout that \`tranche gateway reconcile --record\`
+could not record, nothing of that checkout is charged or refunded any more. First compare the
+checkout with the gateway, and correct what is wrong there. Then release it: its plan and its
+refunds continue.
 
   tranche gateway release 0199… --reason "refunded at the gateway by hand"`,
   options: { reason: { type: 'string' } },
@@ -114,7 +115,7 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
     );
     context.print(
       answer,
-      () => `Checkout ${answer.checkout_id} is released: its payments and refunds go on.`,
+      () => `Checkout ${answer.checkout_id} is released: its payments and refunds continue.`,
     );
   },
 });
@@ -122,12 +123,12 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
 const feesCommand = command({
   name: 'gateway fees',
   usage: ['FILE [--gateway NAME]'],
-  help: `Posts the fees of an acquirer's settlement report, for a gateway that does not report them. FILE is CSV in
-UTF-8, - for standard input. Its first line names the columns transaction_id, payment_id, type, amount,
-currency and created_at, in any order; others are ignored. The amount is in cents, negative for a fee
-that was returned. A fee without a payment_id belongs to the account. Each transaction_id counts once, so
-the same file can be read again after an interruption. --gateway names the gateway whose report it is;
-without it, it is the default one's.
+  help: `Posts the fees of an acquirer's settlement report, for a gateway that does not report them.
+FILE is CSV in UTF-8, or - for standard input. Its first line names the columns transaction_id,
+payment_id, type, amount, currency and created_at, in any order; others are ignored. The amount is
+in cents, negative for a fee that was returned. A fee without a payment_id belongs to the account.
+Each transaction_id counts once, so the same file can be read again after an interruption. --gateway
+names the gateway that the report is about, by default the first one in the settings.
 
   tranche gateway fees settlement-2026-11.csv`,
   positionals: ['FILE'],
@@ -151,7 +152,7 @@ without it, it is the default one's.
           ? []
           : [
               fill(
-                `${count.format(unknown)} fees are of payments that are not known or not collected here, or in another currency: ${unknown_payments.join(', ')}. Read the file again once they are.`,
+                `${count.format(unknown)} fees belong to payments that are unknown here, not collected yet, or in another currency: ${unknown_payments.join(', ')}. Read the file again once those payments are recorded here.`,
               ),
             ]),
       ].join('\n\n'),

@@ -32,9 +32,10 @@ const members = [
 
 const list = listCommand(instalmentList, {
   name: 'instalments list',
-  help: `Lists payments with one status, with the merchant, the order, the shopper and why the card was
-declined last. Overdue payments come the longest due first. --status may also be
-${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}; those come by their checkout, the newest first.
+  help: `Lists the payments that have one status, with the merchant, the order, the shopper and why
+the card was last declined, the longest overdue first. --status may also be
+${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}; then payments of the
+newest checkouts come first.
 
 The service does not retry an overdue payment: its last retry was declined, or the card may not be
 charged again. An ID is the checkout's ID and the payment's number.`,

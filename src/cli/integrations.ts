@@ -81,8 +81,8 @@ Both are shown only once. Hand them over safely. To replace a lost one, use
 
 const list = listCommand(integrationList, {
   name: 'integrations list',
-  help: `Lists integrations, the oldest first. --merchant selects the merchant's own integrations and
-the intermediaries that manage it.`,
+  help: `Lists integrations, the oldest first. --merchant selects the merchant's own integrations
+and the intermediaries that manage it.`,
   example: 'tranche integrations list --merchant 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c',
   fixed: { order: 'oldest first' },
   check: async (viewer, { merchant }) =>
@@ -92,7 +92,7 @@ the intermediaries that manage it.`,
   show: (terminal, rows) =>
     table(
       terminal,
-      ['ID', 'Of', 'Refunds', 'Signing', 'State'],
+      ['ID', 'Owner', 'Refunds', 'Signing', 'State'],
       rows.map((one) => [
         one.id,
         one.merchant_name ?? 'intermediary',
@@ -100,14 +100,14 @@ the intermediaries that manage it.`,
         one.signing_required_at === null ? 'optional' : 'required',
         one.revoked_at === null ? 'active' : 'revoked',
       ]),
-      'Of',
+      'Owner',
     ),
 });
 
 const show = showCommand({
   name: 'integrations show',
-  help: `Shows an integration: the merchants that it acts for, its limits, since when it must sign, and
-which credentials are in force. It never shows the credentials themselves.
+  help: `Shows an integration: the merchants that it acts for, its limits, since when it must sign,
+and which credentials are in force. It never shows the credentials themselves.
 
   tranche integrations show ${exampleId}`,
   read: async (viewer, id) => presentDetails(await mustSeeIntegration(viewer, id)),
@@ -117,8 +117,8 @@ which credentials are in force. It never shows the credentials themselves.
 
 const refused = showCommand({
   name: 'integrations refused',
-  help: `Lists the newest requests of an integration whose signature was refused: what was received and what
-was expected. They are kept for three days.
+  help: `Lists the newest requests of an integration whose signature was refused: what was received
+and what was expected. They are kept for three days.
 
   tranche integrations refused ${exampleId}`,
   read: readRefusedRequests,
@@ -158,8 +158,8 @@ const managed = listCommand(managedMerchantList, {
 const manage = command({
   name: 'integrations manage',
   usage: ['ID [--add ID,ID] [--remove ID,ID]'],
-  help: `Adds and removes merchants of an intermediary, all of them or none. Both options take a comma
-list and may be repeated.
+  help: `Adds and removes merchants of an intermediary, all of them or none. Both options take a
+comma-separated list and may be repeated.
 
   tranche integrations manage ${exampleId} \\
     --add 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
@@ -202,8 +202,8 @@ start, and in a sandbox from the first signed POST. This cannot be undone.
 
 const refunds = actionCommand(integrationActions.setRefundMode, {
   name: 'integrations refunds',
-  help: `Sets whether an operator reviews each refund that an integration asks for (manual), or it is
-approved at once (auto). Refunds that were asked for before do not change.
+  help: `Sets whether an operator reviews each refund that an integration asks for (manual), or each
+is approved at once (auto). Refunds that were requested earlier do not change.
 
   tranche integrations refunds ${exampleId} --mode auto`,
   rename: { refund_mode: 'mode' },
@@ -217,10 +217,10 @@ approved at once (auto). Refunds that were asked for before do not change.
 
 const events = actionCommand(integrationActions.setEvents, {
   name: 'integrations events',
-  help: `Chooses which events an integration gets besides the results of payments: changes of refunds, of
-disputes and of payouts, each by a signed callback with an \`event\`. They go to --url, or without one
-to the notify_url of the checkout; a payout's to that of the newest order. --url none removes the
-address. Earlier changes are not sent.
+  help: `Chooses which events an integration gets besides the results of payments: changes to
+refunds, disputes and payouts, each in a signed callback with an \`event\`. They go to --url or,
+without one, to the checkout's notify_url; payouts go to the notify_url of the newest order. --url
+none removes the address. Earlier changes are not sent.
 
   tranche integrations events ${exampleId} \\
     --enable refunds,disputes,payouts --url https://shop.example/tranche/events`,
@@ -235,8 +235,8 @@ address. Earlier changes are not sent.
 
 const testCallback = actionCommand(integrationActions.testCallback, {
   name: 'integrations test-callback',
-  help: `Sends one test callback to an address and shows the answer. It is signed as a real one. It says
-\`"test": true\` and \`cancelled\`, about an order that does not exist, and is not repeated.
+  help: `Sends one test callback to an address and shows the answer. It is signed like a real one.
+It says \`"test": true\` and \`cancelled\`, about an order that does not exist, and is not repeated.
 
   tranche integrations test-callback ${exampleId} \\
     --url https://shop.example/tranche/callback`,
@@ -255,15 +255,15 @@ const testCallback = actionCommand(integrationActions.testCallback, {
 
 const answerWidth = 60;
 
-/** The beginning of a receiver's answer in one line, as JSON escapes it. */
+/** The beginning of a receiver's answer on one line, escaped as in JSON. */
 const firstLine = (body: string | null) =>
   body ? JSON.stringify(body.slice(0, answerWidth)).slice(1, -1) : null;
 
 const limit = actionCommand(integrationActions.setLimit, {
   name: 'integrations limit',
-  help: `Sets how many requests an integration may make to an endpoint within a window of seconds, instead
-of the API's own limit. For an intermediary the limit counts per merchant. It takes effect within a
-second; a window that has begun keeps its end.
+  help: `Sets how many requests an integration may make to an endpoint within a window of seconds,
+instead of the API's own limit. For an intermediary the limit counts per merchant. It takes effect
+within a second; a window that has begun keeps its end.
 
   tranche integrations limit ${exampleId} \\
     --endpoint 'POST /api/checkouts' --limit 20 --window 1`,

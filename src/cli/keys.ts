@@ -7,14 +7,15 @@ import { type Connection, withSealing } from './connect.ts';
 
 const reencrypt = command({
   name: 'keys reencrypt',
-  help: `Re-encrypts the signing keys and bank accounts that a previous master key encrypts. To change the master key:
+  help: `Re-encrypts the signing keys and bank accounts that are encrypted with a previous master
+key. To change the master key:
 
   1. Restart the service with MASTER_KEY set to the new one and
      MASTER_KEY_PREVIOUS to the old one.
   2. Run this with the same settings. You can interrupt it and run it again.
-  3. 30 days later, or a day if you use no payment links, restart the service
+  3. After 30 days, or one day if you use no payment links, restart the service
      without MASTER_KEY_PREVIOUS. Until then payments in flight, payment links
-     and repeated answers may need it. Print codes at tills again.
+     and repeated answers may need it. Print the QR codes for tills again.
 
   MASTER_KEY=… MASTER_KEY_PREVIOUS=… tranche keys reencrypt`,
   async run(context) {
@@ -25,7 +26,7 @@ const reencrypt = command({
     const { examined, reencrypted, unreadable } = done;
     if (unreadable.length > 0) {
       throw new OperatorError(
-        `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens ${unreadable.length} of ${examined} signing keys and bank accounts ` +
+        `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS decrypts ${unreadable.length} of ${examined} signing keys and bank accounts ` +
           `(re-encrypted: ${reencrypted}). Run this again with the right key as MASTER_KEY_PREVIOUS, ` +
           `or replace them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
       );
@@ -33,7 +34,7 @@ const reencrypt = command({
     print(
       { examined, reencrypted },
       () =>
-        `${examined} signing keys and bank accounts are under the current master key. ${reencrypted} of them were re-encrypted now.`,
+        `${examined} signing keys and bank accounts are encrypted with the current master key. ${reencrypted} of them have just been re-encrypted.`,
     );
   },
 });

@@ -20,9 +20,9 @@ import { fields, type Terminal, table } from './terminal.ts';
 const preview = command({
   name: 'legacy preview',
   usage: ['--file PATH|- [--merchant ID]'],
-  help: `Prints the v2 request with the meaning of a v1 request, which v2 fields are missing, and what
-v2 would refuse. The file holds the body of POST /payment/checkout as JSON or as a form; - reads
-standard input.
+  help: `Prints the v2 request that means the same as a v1 request, the v2 fields that are missing,
+and what v2 would refuse. The file holds the body of POST /payment/checkout as JSON or as a form; -
+reads standard input.
 
 Nothing is sent or stored. --merchant also checks the amount, currency and notify_url against that
 merchant's rules; only this needs a database.
@@ -87,8 +87,8 @@ Send it compact and signed, with your v2 client secret as the Bearer token.`;
 const usage = listCommand(legacyUsageList, {
   name: 'legacy usage',
   help: `Lists the integrations that have or had v1 credentials, with their logins and checkouts in
-the last days (30, or --days; including today, in UTC) and the day of their last v1 request. Switch
-v1 off for an integration that no longer uses it with tranche integrations v1 ID --disable.`,
+the last 30 days, or --days (including today, in UTC), and the day of their last v1 request. If an
+integration no longer uses v1, switch it off with \`tranche integrations v1 ID --disable\`.`,
   example: 'tranche legacy usage --days 90',
   async check(viewer, { merchant, days = 1 }) {
     if (days < 1 || days > 3660) throw new UsageError('--days must be from 1 to 3660.');
@@ -103,7 +103,7 @@ v1 off for an integration that no longer uses it with tranche integrations v1 ID
   show: (terminal, rows) =>
     table(
       terminal,
-      ['ID', 'Of', 'v1', 'Logins', 'Checkouts', 'Last'],
+      ['ID', 'Owner', 'v1', 'Logins', 'Checkouts', 'Last'],
       rows.map((one) => [
         one.integration_id,
         one.merchant_name ?? 'intermediary',
@@ -112,7 +112,7 @@ v1 off for an integration that no longer uses it with tranche integrations v1 ID
         String(one.checkouts),
         one.last_used_on ?? 'never',
       ]),
-      'Of',
+      'Owner',
     ),
 });
 

@@ -36,7 +36,7 @@ type Shown<Query extends TObject, Row, Listed> = {
   show(terminal: Terminal, rows: NoInfer<Listed>[]): string;
 };
 
-/** Makes the command of a list: its filters are options, and it prints a page. */
+/** Makes the command for a list: the filters are its options, and it prints a page. */
 export function listCommand<Query extends TObject, Row, Listed = Row>(
   list: Pick<ListDefinition<Query, Row>, 'query' | 'read'>,
   shown: Shown<Query, Row, Listed>,
@@ -101,13 +101,13 @@ export function readLimit(text: string | undefined): number {
   return rows;
 }
 
-/** Explains a cursor that does not belong to the list, or a filter that it cannot take. */
+/** Explains a cursor that does not belong to the list, or a filter that the list cannot take. */
 function refusePage(error: unknown, rename: Record<string, string | undefined>): never {
   if (error instanceof BadInput) {
     throw new UsageError(`--${optionName(error.member, rename)} ${error.message}.`);
   }
   if (!(error instanceof BadCursor)) throw error;
-  throw new UsageError('--after is not a cursor of this list. Copy it from the page before.');
+  throw new UsageError('--after is not a cursor of this list. Copy it from the previous page.');
 }
 
 /** The command for the next page; empty on the last one. */

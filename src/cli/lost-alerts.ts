@@ -11,8 +11,9 @@ export type LostAlert = { id: string; at: string; kind: string; detail: string }
 const kinds = ['access_ended', 'person_invited', 'ways_in_replaced', 'access_widened'];
 
 /**
- * The alerts about access in a log, or in stored posts, that the database does not have: it lost the
- * changes made after its backup. Each line is a JSON object. Other lines are skipped.
+ * Lists the alerts about access in a log, or in stored posts, that the database does not have
+ * because it lost what happened after its backup. An alert is one line, as a JSON object; other
+ * lines are skipped.
  */
 export async function listLostAlerts(
   db: Handle,

@@ -21,7 +21,7 @@ export type Io = {
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
-  /** Tests pass one whose connections several commands share. */
+  /** Tests pass a function whose connections several commands share. */
   openDatabase?: typeof openDatabase;
   /** The name of the program in commands that a page suggests; `tranche` by default. */
   program?: string;
@@ -160,7 +160,7 @@ function parse(command: Command, args: string[]) {
   return { values, positionals };
 }
 
-/** Names everything that is missing at once, or the argument that is one too many. */
+/** Names everything that is missing in one message, or the argument that is one too many. */
 function checkComplete(command: Command, given: string[], values: Record<string, unknown>): void {
   const names = command.positionals ?? [];
   const missing = names.filter((_, index) => isBlank(given[index]));
@@ -180,9 +180,9 @@ const isBlank = (value: unknown) =>
   value === undefined || (typeof value === 'string' && value.trim() === '');
 
 /**
- * The options that the usage shows outside of brackets and that are absent, for the form of the
- * command that matches most of the given options. If several forms match equally, only options that
- * all of them need.
+ * Returns the required options that are absent; the usage shows them outside brackets. If a command
+ * has several forms, this looks at the form that matches most of the given options. If several
+ * match equally, it returns only options that all of them require.
  */
 function missingOptions(
   { usage = [''], options = {} }: Command,
@@ -216,7 +216,7 @@ function usageOf({ name, usage = [''] }: Command): string {
     .join('\n');
 }
 
-/** Breaks a usage line that is too long, before an option and not between an option and its value. */
+/** Breaks a long usage line before an option, never between an option and its value. */
 function breakBeforeOptions(usage: string): string {
   const [first = '', ...options] = usage.split(/ (?=\[?--)/);
   const lines = [first];

@@ -29,9 +29,9 @@ const labels = [
 
 export const balance = showCommand({
   name: 'merchants balance',
-  help: `Shows what a merchant is owed now: the sales, refunds, disputes, fees and VAT that are in no payout
-yet, the payouts that the bank has not paid, the reserve that is held, and the next payout as it
-stands. \`sums\` in --json are cents and add up to \`owed\`.
+  help: `Shows what a merchant is owed now: the sales, refunds, disputes, fees and VAT that are not
+in a payout yet, the payouts that the bank has not paid, the reserve that is held, and the next
+payout as it stands. \`sums\` in --json are cents and add up to \`owed\`.
 
   tranche merchants balance 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
   read: readBalance,

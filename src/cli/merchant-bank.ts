@@ -23,20 +23,20 @@ export const bank = command({
     'ID --confirm NUMBER --account-number N',
     'ID --statements-to EMAIL|none',
   ],
-  help: `Proposes the bank account of a merchant. Payouts go there once another operator
-has confirmed it, with the whole account number as the merchant said it; until
-then the account before it stays in use. In production a new account is first
-paid after a business day (NEW_ACCOUNT_BUSINESS_DAYS).
+  help: `Proposes a bank account for a merchant. Payouts go there once another operator has
+confirmed it with the whole account number, as the merchant gave it; until then
+the previous account stays in use. In production a new account is first paid
+after a business day (NEW_ACCOUNT_BUSINESS_DAYS).
 Ask the merchant by telephone before you confirm: a forged letter with a new
 account is how payouts are stolen. The account number is kept encrypted, and
 only its last four digits are shown. Payouts without an account are not exported.
 
 The merchant's own administrator can propose the account in the console. While a
-proposal waits, another one needs --replaces with its number. The merchant's
+proposal is waiting, a new one needs --replaces with the number of the first. The merchant's
 administrators get an e-mail about every step.
 
 --statements-to sets the address that gets the statement of each payout by mail.
-Without options it shows what is set.
+Without options the command shows what is set.
 
   tranche merchants bank ${example} \\
     --holder 'Bean There (Pty) Ltd' --bank 'Standard Bank' \\

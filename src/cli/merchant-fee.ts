@@ -16,15 +16,15 @@ export const fee = command({
     'ID',
     'ID --basis-points N --fixed N --vat-basis-points N [--from DATE] [--funding whole|as_collected] [--refund-fee kept|returned] [--reserve-basis-points N --reserve-days N]',
   ],
-  help: `Sets the fee of each order: basis points of its amount, a fixed part in cents, and the VAT on
-the fee in basis points. 1500 basis points are 15 %. With its first terms a merchant begins to be
-paid out. --from is a local date, today by default. Entries that are in the books keep their fees.
-Without options it lists the terms.
+  help: `Sets the fee of each order: basis points of its amount, a fixed part in cents, and the VAT
+on the fee in basis points. 1500 basis points are 15 %. Payouts to a merchant begin with its first
+terms. --from is a local date, today by default. Entries that are already in the books keep their
+fees. Without options the command lists the terms.
 
---funding whole (the default) owes the merchant the whole order once its first payment is
-collected; as_collected owes each payment when it is collected. --refund-fee says whether a refund
-returns the fee; kept is the default. --reserve-basis-points of each day's sales, less fees, refunds and disputes, are held back for
---reserve-days; 10000 hold back all of them.
+With --funding whole (the default) the merchant is owed the whole order once its first payment is
+collected; with as_collected, each payment when it is collected. --refund-fee says whether a refund
+returns the fee; kept is the default. --reserve-basis-points of each day's sales, less fees, refunds
+and disputes, are held back for --reserve-days; 10000 holds back all of them.
 
   tranche merchants fee 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --basis-points 535 --fixed 480 --vat-basis-points 1500`,
@@ -72,7 +72,7 @@ function describe(
         terms.funding,
       ],
       below: [
-        `the fee of a refund is ${terms.refund_fee}`,
+        `on a refund, the fee is ${terms.refund_fee}`,
         terms.reserve_basis_points > 0
           ? `reserve ${percent(terms.reserve_basis_points)} for ${terms.reserve_days} days`
           : null,

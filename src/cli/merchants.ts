@@ -27,13 +27,14 @@ import { optionsOf, pick, readOptions } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
-const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
-overlap. Each has its terms in months, ascending; 1 means once-off.`;
-const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
-does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
-const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or
-approves first, and another one approves. Without it the setting FOUR_EYES_ABOVE applies. With
-\`none\` one person is enough for any refund.`;
+const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend
+and do not overlap. Each has its terms in months, ascending; 1 means once-off.`;
+const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at
+first. If an amount does not have that term, the page selects the next shorter one. Without
+--preselect it selects the shortest.`;
+const fourEyesHelp = `Refunds above --four-eyes-above CENTS need two people: one who asks for the
+refund or approves it first, and another who approves it. Without this option the setting
+FOUR_EYES_ABOVE applies. With \`none\` one person is enough for any refund.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 /** The members of a merchant in --json. */
@@ -63,8 +64,8 @@ const create = command({
   usage: [
     '--name NAME --rules JSON [--territory ZA] [--preselect TERM] [--four-eyes-above CENTS|none]',
   ],
-  help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local time.
-To let the merchant call the API, create an integration next.
+  help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local
+time. To let the merchant call the API, create an integration next.
 
 ${rulesHelp}
 
@@ -105,8 +106,8 @@ Next, its credentials:
 
 const list = listCommand(merchantList, {
   name: 'merchants list',
-  help: `Lists the merchants, the oldest first, with the range of amounts that they accept. To find one by
-the beginning of its name, use \`tranche find\`.`,
+  help: `Lists the merchants, the oldest first, with the range of amounts that they accept. To find
+one by the beginning of its name, use \`tranche find\`.`,
   example: 'tranche merchants list --json',
   fixed: { order: 'oldest first' },
   json: members,
@@ -173,11 +174,11 @@ ${fourEyesHelp} With \`default\` the setting applies again.
 const gateway = command({
   name: 'merchants gateway',
   usage: ['ID NAME [--second NAME]', 'ID none'],
-  help: `Chooses the gateway of a merchant's new checkouts. Checkouts that exist keep the gateway that they began
-with: their payments, refunds and disputes stay there. With \`none\` the merchant follows the default,
-which is the first gateway of the settings.
+  help: `Chooses the gateway for a merchant's new checkouts. Existing checkouts keep the gateway
+that they began with: their payments, refunds and disputes stay there. With \`none\` the merchant
+uses the default, which is the first gateway in the settings.
 
---second NAME is given to shoppers who have not begun to pay while the gateway does not answer.
+--second NAME takes over while the gateway does not answer, for shoppers who have not begun to pay.
 
   tranche merchants gateway 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c peach`,
   positionals: ['ID', 'NAME'],
@@ -215,15 +216,17 @@ const page = command({
   usage: [
     'ID [--short-name NAME] [--no-fees yes|no] [--contact TEXT] [--address TEXT] [--vat-number TEXT] [--logo FILE] [--language en|af|zu]',
   ],
-  help: `Changes what shoppers read about a merchant. It applies from the next page and the next charge on.
+  help: `Changes what shoppers read about a merchant. The change applies from the next page and the
+next charge.
 
 --short-name NAME is the merchant's name on card statements, which have room for about ten
-characters. Without it, or with \`none\`, the statement shows the beginning of the name.
---no-fees yes lets the payment page say "No interest. No fees." Say yes only if it is true.
---contact, --address and --vat-number appear on pages, mails and receipts. A contact is an e-mail
-address, a phone number or an https address; an address has up to six lines. \`none\` removes one.
---logo FILE is a PNG of at most ${logoBounds.widthMax} × ${logoBounds.heightMax} pixels and ${logoBounds.bytesMax / 1_000} kB, or \`none\`. The console makes
-other images fit. --language is the language of its monthly statements.
+characters. A merchant without one (\`none\`) has the beginning of its name there. --no-fees yes
+lets the payment page say "No interest. No fees." Say yes only if it is true. --contact, --address
+and --vat-number appear on pages, mails and receipts. A contact is an e-mail address, a phone number
+or an https address; an address has up to six lines. \`none\` removes one. --logo FILE is a PNG of
+at most ${logoBounds.widthMax} × ${logoBounds.heightMax} pixels and ${logoBounds.bytesMax / 1_000}
+kB, or \`none\`. The console makes other images fit. --language is the language of the merchant's
+monthly statements.
 
   tranche merchants page 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c --short-name Bean --no-fees yes`,
   positionals: ['ID'],
@@ -278,7 +281,9 @@ function readTerm(text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined;
   if (text === 'none') return null;
   if (!/^\d{1,4}$/.test(text)) {
-    throw new UsageError('--preselect is a number of payments, or none. Example: --preselect 3');
+    throw new UsageError(
+      '--preselect must be a number of payments, or none. Example: --preselect 3',
+    );
   }
   return Number(text);
 }
@@ -298,8 +303,8 @@ function describeThreshold(merchant: ListedMerchant): string {
   if (four_eyes_above === 'none') return 'for no refunds, set for this merchant';
   if (four_eyes_above !== null) return `${above(four_eyes_above)}, set for this merchant`;
   return four_eyes_default === null
-    ? 'for no refunds, the default of all merchants'
-    : `${above(four_eyes_default)}, the default of all merchants`;
+    ? 'for no refunds, the default for all merchants'
+    : `${above(four_eyes_default)}, the default for all merchants`;
 }
 
 function describe(terminal: Terminal, merchant: ListedMerchant): string {

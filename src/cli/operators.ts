@@ -39,7 +39,7 @@ import { byDay, fields, showTime, type Terminal, table } from './terminal.ts';
 
 const peopleMax = 10_000;
 
-/** The members of a person in --json, besides what a command did. */
+/** The members of a person in --json that several commands print. */
 const personMembers = ['id', 'email', 'name', 'roles', 'merchant_ids'] as const;
 
 const accessOptions = {
@@ -50,15 +50,15 @@ const accessOptions = {
 const invite = command({
   name: 'operators invite',
   usage: ['EMAIL --role ROLE [--role ROLE …] [--merchant ID …] [--name NAME]'],
-  help: `Prints a one-time link, which works for 72 hours. With it the person registers a passkey and is
-signed in. The roles are ${operatorRoles.join(', ')}.
+  help: `Prints a one-time link, which works for 72 hours. With it the person registers a passkey
+and is signed in. The roles are ${operatorRoles.join(', ')}.
 
 With --merchant the person sees those merchants and nothing else, so a merchant's own staff can be
 invited. Without it they see all merchants.
 
-Inviting a person again ends their sessions and deletes their passkeys at once. They get the new roles
-when they accept the invitation: this is the way back from a lost device, and the way to pass an
-address to a colleague. To change only roles, open the person in the console.
+Inviting a person again ends their sessions and deletes their passkeys at once. They get the new
+roles when they accept the invitation. Do this when a device is lost, or to pass an address on to a
+colleague. To change only roles, open the person in the console.
 
   tranche operators invite nomsa@example.com --role support --role refunds`,
   positionals: ['EMAIL'],
@@ -84,8 +84,8 @@ address to a colleague. To change only roles, open the person in the console.
 
 const list = listCommand(peopleList, {
   name: 'operators list',
-  help: `Lists people with their roles and merchants, by address. Revoked people stay in the list, because
-the audit names them.`,
+  help: `Lists people with their roles and merchants, by address. Revoked people stay in the list,
+because the audit names them.`,
   example: 'tranche operators list',
   json: ({ is_registered: _, identity_id: __, ...person }) => person,
   show: (terminal, rows) =>
@@ -103,13 +103,13 @@ the audit names them.`,
 });
 
 const showUnconfirmed = ({ is_registered }: PersonShown) =>
-  is_registered ? 'to confirm: another administrator gave this access or saw its link' : 'invited';
+  is_registered ? 'unconfirmed: one administrator gave this access or saw its link' : 'invited';
 
 const revoke = command({
   name: 'operators revoke',
   usage: ['EMAIL'],
-  help: `Ends all accesses of the person: their sessions, their passkeys and their unused links. It takes
-effect with their next request. To let them in again, invite them again.
+  help: `Ends all of the person's access, with their sessions, passkeys and unused links. It takes
+effect at their next request. To let them in again, invite them again.
 
   tranche operators revoke nomsa@example.com`,
   positionals: ['EMAIL'],
@@ -128,11 +128,12 @@ effect with their next request. To let them in again, invite them again.
 const release = command({
   name: 'operators release',
   usage: ['EMAIL', 'EMAIL --role ROLE [--role ROLE …] [--merchant ID …]'],
-  help: `Releases an invitation that waits for a second administrator, if the console has no other one.
-Ask the person first, in a way that you trust. Without --role it shows who made the invitation and
-what it gives. With the same roles and merchants it releases it: the person's passkeys and sessions
-end, and they get a new link by mail. Without mail the link is printed. The operator who invited
-cannot release. The audit, an alert and an e-mail to the person show it, as at the console.
+  help: `Releases an invitation that is waiting for a second administrator, if the console has no
+other administrator. Ask the person first, in a way that you trust. Without --role the command shows
+who made the invitation and what access it gives. With the same roles and merchants it releases the
+invitation: the person's passkeys and sessions end, and they get a new link by mail. If no mail is
+set up, the link is printed. The operator who made an invitation cannot release it. The audit, an
+alert and an e-mail to the person report the release, as they report one from the console.
 
   TRANCHE_OPERATOR=sipho \\
     tranche operators release nomsa@example.com --role support --role refunds`,
@@ -165,7 +166,7 @@ function accessOf(values: { role?: string[]; merchant?: string[] }): Access | nu
     : checkAccess({ roles, merchant_ids: ids.length > 0 ? ids : null });
 }
 
-/** The invitation of a person that waits for a second administrator. */
+/** Finds a person's invitation, which is waiting for a second administrator. */
 async function findHeld(connection: Connection, email: string) {
   const now = timestamp(connection.clock.now());
   const accesses = await mustFindAccesses(connection, email);
@@ -173,7 +174,7 @@ async function findHeld(connection: Connection, email: string) {
   const [held] = await reading(connection, (db) => listInvitations(db, ids, now));
   const person = accesses.find(({ id }) => id === held?.person_id);
   if (!held || !person || held.released_at !== null) {
-    throw new OperatorError(`No invitation of ${email} waits for a second administrator.`);
+    throw new OperatorError(`No invitation for ${email} is waiting for a second administrator.`);
   }
   const { made_by, expires_at } = held;
   const { roles, merchant_ids } = held.access ?? person;
@@ -206,19 +207,19 @@ const showInvitation = (
 const confirm = command({
   name: 'operators confirm',
   usage: ['EMAIL [--role ROLE [--role ROLE …] --merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
-  help: `With EMAIL it shows a person whose access a merchant's administrator gave or widened, or whose
-link the administrator saw who released it without mail. With the same roles and merchants it confirms
-them: they can be the second approver. Confirm only a person that you know, not a second
-identity of that administrator.
+  help: `With EMAIL, shows a person to whom a merchant's administrator gave or added access, or
+whose link was seen by the administrator who released it without mail. With the same roles and
+merchants, confirms the person, who can then be the second approver. Confirm only a person that you
+know, not a second identity of that administrator.
 
-Without EMAIL it is for the time after a restore, and for a start at which the gateway does not say
-whether there was one. Then no one signs in, because the database may have people, passkeys and
-credentials again that were revoked or rotated since the backup. Without --reason it lists the people and the
-integrations as they are. With --log it reads the service's log, or alerts that were posted, one JSON
-object a line (- reads standard input), and lists what they tell of changes of access that this
-database does not have: the alerts \`access_ended\`, \`access_widened\`, \`person_invited\` and
-\`ways_in_replaced\`. Revoke again what was revoked. With --reason it lets people sign in, and the
-audit keeps the reason.
+Without EMAIL, the command is for the time after a restore, or after a start at which the gateway
+did not say whether there had been one. Until you give --reason, no one can sign in, because the
+database may again have people, passkeys and credentials that were revoked or rotated after the
+backup. Without --reason it lists the people and the integrations as they are. With --log it reads
+the service's log, or alerts that were posted, one JSON object a line (- reads standard input), and
+lists the changes of access in it that this database does not have: the alerts \`access_ended\`,
+\`access_widened\`, \`person_invited\` and \`ways_in_replaced\`. Revoke again what was revoked. With
+--reason it lets people sign in, and the audit keeps the reason.
 
   tranche operators confirm thabo@example.com --role refunds --merchant ID
   tranche operators confirm --log /var/log/tranche.log
@@ -244,7 +245,7 @@ audit keeps the reason.
     const found = await withMigrated(context, async (connection) => {
       const { db } = connection.database;
       const lost = log === undefined ? {} : { lost: await listLostAlerts(db, log, context.stdin) };
-      // Last, so that no one signs in if the log cannot be read.
+      // This comes last, so that no one can sign in if the log cannot be read.
       if (reason !== undefined) {
         const deps = { ...connection, endAccess: endAllAccess };
         await confirmAccess(deps, connection.operator, reason);
@@ -255,7 +256,7 @@ audit keeps the reason.
   },
 });
 
-/** Finds a person. If the operator named their access, confirms them first. */
+/** Finds a person, and confirms them if the operator named their access. */
 async function findOrConfirm(connection: Connection, email: string, was: Access | null) {
   const accesses = await mustFindAccesses(connection, email);
   const isMeant = ({ roles, merchant_ids }: Person) =>
@@ -275,7 +276,7 @@ const showConfirmed = (terminal: Terminal, person: Person): string =>
       'Can be second approver',
       person.unconfirmed_since === null
         ? 'yes'
-        : `no, not confirmed since ${showTime(person.unconfirmed_since)}`,
+        : `no, unconfirmed since ${showTime(person.unconfirmed_since)}`,
     ],
   ]);
 
@@ -330,16 +331,16 @@ function showAccess(
 
 const showLost = (terminal: Terminal, lost: LostAlert[]) =>
   lost.length === 0
-    ? 'The log has no change of access that this database does not have.'
-    : `The log has these changes of access. This database does not have them:\n${byDay(
+    ? 'This database has all the changes of access that are in the log.'
+    : `The log has changes of access that this database does not have:\n${byDay(
         terminal,
         lost.map(({ at, kind, detail }) => ({ at, cells: [kind, detail] })),
       )}`;
 
 const signIn = command({
   name: 'console sign-in',
-  help: `Prints a link that signs in once, within 24 hours, as the sandbox's demo administrator. Only a
-sandbox on this machine has such links; production refuses them.
+  help: `Prints a link that signs in once, within 24 hours, as the sandbox's demo administrator.
+Only a sandbox on this machine has such links; production refuses them.
 
   tranche console sign-in --json`,
   async run(context) {
@@ -354,7 +355,7 @@ sandbox on this machine has such links; production refuses them.
 });
 
 /**
- * The console of the running sandbox, which may have chosen a free port, or else that in the
+ * The console of the running sandbox, which may have chosen a free port, or else the one in the
  * settings.
  */
 async function findConsole({
@@ -372,8 +373,8 @@ async function findConsole({
 const alertMails = command({
   name: 'operators alert-mails',
   usage: ['EMAIL --merchant ID [--mail EVENT …]', 'EMAIL --merchant ID --none'],
-  help: `Shows which events of a merchant one of its own people gets by mail. With --mail, the person
-gets those and no others, and with --none they get none. The events are
+  help: `Shows which events of a merchant one of its own people gets by mail. With --mail, the
+person gets the events that it names and no others; with --none, no events. The events are
 ${merchantAlerts.join(', ')}.
 
   tranche operators alert-mails thabo@shop.example --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\

@@ -69,12 +69,11 @@ const create = command({
     '--merchant ID --reference TEXT --amount CENTS [--email ADDRESS [--mail]] [--expires-at TIME] [--notify-url URL]',
     '--merchant ID --reference TEXT --reusable [--amount CENTS] [--expires-at TIME] [--notify-url URL]',
   ],
-  help: `Creates a link that a shopper opens to pay. It is for one payment and ends after 30 days, or
-at --expires-at. A --reusable link is for a till: it makes a checkout for each shopper, who types the
-amount unless you give --amount. --mail sends the link to the shopper. Callbacks go where those of
-the newest order go, or to --notify-url.
-With --notify-url none, or if no order has an address yet, there are none: \`payment-links show\` lists
-who paid.
+  help: `Creates a link that a shopper opens to pay. It is for one payment and ends after 30 days,
+or at --expires-at. A --reusable link is for a till: it makes a checkout for each shopper, who types
+the amount unless you give --amount. --mail sends the link to the shopper. Callbacks go where those
+of the newest order go, or to --notify-url. With --notify-url none, or if no order has an address
+yet, there are no callbacks: \`payment-links show\` lists who paid.
 
   tranche payment-links create --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\
     --reference order-1001 --amount 150000`,
@@ -123,7 +122,7 @@ const show = command({
 
 const cancel = actionCommand(paymentLinkActions.cancel, {
   name: 'payment-links cancel',
-  help: `Ends a payment link. A shopper who is on the payment page already can still pay there, for
+  help: `Ends a payment link. A shopper who is already on the payment page can still pay there, for
 half an hour at most.
 
   tranche payment-links cancel ${example}`,
@@ -134,8 +133,8 @@ half an hour at most.
 
 const mail = actionCommand(paymentLinkActions.mail, {
   name: 'payment-links mail',
-  help: `Sends a payment link to its shopper by mail, or sends it again: three times at most, ten
-minutes apart, and 100 mails of a merchant's links in 24 hours.
+  help: `Sends a payment link to its shopper by mail, or sends it again: at most three times, ten
+minutes apart, and at most 100 such mails for a merchant in 24 hours.
 
   tranche payment-links mail ${example}`,
   open: withLinks,

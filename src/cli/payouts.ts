@@ -147,7 +147,7 @@ function describe(terminal: Terminal, found: ShownAlone): string {
       ['Reference', payout.reference],
       ['Business day', showDate(payout.business_on)],
       ['Status', payout.status],
-      ['Compare', compare_since && `with the bank, since ${showTime(compare_since)}`],
+      ['Compare', compare_since && `with the bank; required since ${showTime(compare_since)}`],
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
       ['Account in use', account ? nameAccount(account) : 'none confirmed'],
@@ -208,10 +208,10 @@ const changed = {
 const approve = command({
   name: 'payouts approve',
   usage: ['ID [--account NUMBER|none]'],
-  help: `Approves a draft. The first approval is recorded. The second one, by another operator, makes
-the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user. Both approvals are
-for the bank account in use. With --account it is approved only if that is the account that you saw:
-\`payouts show\` shows its number.
+  help: `Approves a draft payout. The first approval is only recorded; the payout is approved by the
+second, from another operator. The operator's name is TRANCHE_OPERATOR, or the system user. Both
+approvals are for the bank account in use. With --account the payout is approved only if that
+account is still in use: \`payouts show\` shows its number.
 
   TRANCHE_OPERATOR=sipho \\
     tranche payouts approve ${example} --account 1`,
@@ -237,8 +237,9 @@ function readSeen(account: string | undefined): number | null | undefined {
 const paid = actionCommand(payoutActions.paid, {
   name: 'payouts paid',
   of: 'payout',
-  help: `Records that the bank has paid an exported payout, with the bank's reference. After a restore it
-also takes an approved payout that must be compared: the lost database had exported it.
+  help: `Records that the bank has paid an exported payout, with the bank's reference. After a
+restore it also accepts an approved payout that must be compared, because the lost database had
+exported it.
 
   tranche payouts paid ${example} \\
     --bank-reference FT26320X1`,
@@ -248,10 +249,11 @@ also takes an approved payout that must be compared: the lost database had expor
 const confirm = actionCommand(payoutActions.confirm, {
   name: 'payouts confirm',
   of: 'payout',
-  help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
-lost database exported it. None is exported until it is compared with the bank's statement. If the
-bank has not paid it, confirm it, and two operators approve it again. If the bank has, two operators
-approve it and \`payouts paid\` notes the bank's reference.
+  help: `Records, after a restore from a backup, that the bank has not paid a payout. The bank may
+have paid payouts that are not exported here, because the lost database had exported them. So none
+is exported until it has been compared with the bank's statement. If the bank has not paid it,
+confirm it; two operators then approve it again. If the bank has paid it, two operators approve it,
+and \`payouts paid\` records the bank's reference.
 
   tranche payouts confirm ${example} \\
     --reason 'not on the statement of 16 November'`,
@@ -261,9 +263,9 @@ approve it and \`payouts paid\` notes the bank's reference.
 const returned = actionCommand(payoutActions.returned, {
   name: 'payouts returned',
   of: 'payout',
-  help: `Records that the bank returned a payout, before or after it had paid it. Once another operator
-has confirmed it with the same command, the amount is owed to the merchant again and is a line of
-its next payout.
+  help: `Records that the bank returned a payout, whether or not it was recorded as paid. Once
+another operator has confirmed this with the same command, the amount is owed to the merchant again
+and is a line of its next payout.
 
   tranche payouts returned ${example} \\
     --reason 'account closed'`,
@@ -273,17 +275,17 @@ its next payout.
 const exportCommand = command({
   name: 'payouts export',
   usage: ['[--format csv|pain.001] [--export ID]'],
-  help: `Prints a file of the approved payouts and marks them exported: each is in one export. A file has
-at most 1,000 payouts; the command says when another export must follow. csv has a row for each,
-with the amount in two decimals; pain.001 is the message of ISO 20022 that banks read
-(pain.001.001.09), from the account that PAYOUT_FROM_ACCOUNT names. A payout whose merchant has no
-confirmed bank account is not exported, and the command says so, and neither is one that was
-approved for an earlier account, one whose account was confirmed too recently, or one that must be
-compared with the bank after a restore. The file has whole account numbers: keep it where the bank
-run is kept. It is printed once a gateway has noted the export, so that a restored database cannot
-export the payouts again. If the output was lost, or the gateway did not answer, --export ID prints
-that export again, in either format, and changes nothing; \`payouts show\` shows the ID. --json prints
-the payouts.
+  help: `Prints a file of the approved payouts and marks them exported: each is in one export. A
+file has at most 1,000 payouts; the command says when another export must follow. csv has a row for
+each payout, with the amount to two decimals; pain.001 is the ISO 20022 message that banks read
+(pain.001.001.09), from the account that PAYOUT_FROM_ACCOUNT names. A payout is not exported, and
+the command says so, if its merchant has no confirmed bank account, if it was approved for an
+earlier account, if its account was confirmed too recently, or if it must be compared with the bank
+after a restore. The file has whole account numbers: keep it where the bank run is kept. It is
+printed once a gateway has recorded the export, so that a restored database cannot export the
+payouts again. If the output was lost, or the gateway did not answer, --export ID prints that export
+again, in either format, and changes nothing; \`payouts show\` shows the ID. --json prints the
+payouts.
 
   tranche payouts export --format pain.001 > bank-run.xml`,
   options: { export: { type: 'string' }, format: { type: 'string' } },
@@ -344,10 +346,10 @@ const formats = ['csv', 'json', 'html', 'pdf'] as const;
 const statement = command({
   name: 'payouts statement',
   usage: ['ID [--format csv|json|html|pdf]'],
-  help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net, in
-CSV with two decimals and in JSON in cents. Column names do not change. html is a page to print,
-with the tax invoice lines, of a statement of at most 2,000 lines; pdf is the same as a document,
-of at most 20,000. ID may be the payout's reference.
+  help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net,
+to two decimals in CSV and in cents in JSON. Column names do not change. html is a page to print,
+with the tax invoice lines, for at most 2,000 lines; pdf is the same as a document, for at most
+20,000. ID may be the payout's reference.
 
   tranche payouts statement TR20261116-12 \\
     --format pdf > statement.pdf`,

@@ -22,16 +22,18 @@ const count = new Intl.NumberFormat('en-GB');
 export const prove = command({
   name: 'prove',
   usage: ['[--since NUMBER:HASH] [--bank-file FILE …] [--without-gateway]'],
-  help: `Compares everything that can be compared, of a running installation or of a restored copy: the books
-with the rows, the rows with the gateway's records, the payouts with the files for the bank, the
-record of operators' actions with the ends that were posted daily, and delivered callbacks with
-their answers. It says what it compared, how many, since when, and what it cannot compare. The exit
-code is 1 if anything differs or was not compared, except what --without-gateway left out.
+  help: `Compares everything that can be compared, in a running installation or in a restored copy:
+the books with the rows, the rows with the gateway's records, the payouts with the files for the
+bank, the record of operators' actions with the ends that were posted daily, and delivered callbacks
+with the answers to them. It says what it compared, how many, since when, and what it cannot
+compare. The exit code is 1 if anything differs or was not compared, except what --without-gateway
+left out.
 
 --since is an end of the record that you kept: the alert \`record_end\` posts one a day, statements
 have one, and this command prints one. --bank-file is a file as it was exported; give it several
-times for several files. With --without-gateway nothing is asked of the gateway and nothing is
-written. Otherwise fees are posted, and a difference is an alert, as in \`tranche gateway reconcile\`.
+times for several files. With --without-gateway the gateway is not asked and nothing is written.
+Otherwise fees are posted, and each difference raises an alert, as with \`tranche gateway
+reconcile\`.
 
   tranche prove --since 128:4f0c… --bank-file payouts.csv`,
   options: {
@@ -63,7 +65,7 @@ written. Otherwise fees are posted, and a difference is an alert, as in \`tranch
       const progress = (checked: number) =>
         terminal.progress(`gateway: ${count.format(checked)} records`);
       const gateway = withoutGateway
-        ? notCompared('The records of the gateway: --without-gateway was given.')
+        ? notCompared("The gateway's records: --without-gateway was given.")
         : await withGateway(context, (deps) => proveGateway(deps, progress), {
             whileStopped: true,
           });

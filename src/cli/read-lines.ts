@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 
-/** The lines of a file, or of standard input (`-`). A log is longer than memory has room for. */
+/** Streams the lines of a file or of standard input (`-`): a log may not fit into memory. */
 export async function* readLines(file: string, stdin: Context['stdin']): AsyncIterable<string> {
   const input = file === '-' ? Readable.from(stdin) : createReadStream(file);
   try {

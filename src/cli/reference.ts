@@ -8,16 +8,16 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type Connection, viewerOf } from './connect.ts';
 
-/** The kinds of rows that a command takes by any reference that a list prints. */
+/** The kinds of rows that a command finds by any reference that a list prints. */
 export type Named = Extract<HitKind, 'checkout' | 'refund' | 'callback' | 'dispute' | 'payout'>;
 
 const tables = { refund: 'refund_requests', callback: 'callbacks', dispute: 'disputes' } as const;
 const hitsMax = 20;
 
 /**
- * The id that a reference stands for: an id or its beginning, an order number, a reference of a
- * payout or of the gateway. A text without a matching row stays as it is, and the command reports
- * that it found nothing.
+ * Returns the ID that a reference stands for: an ID or its beginning, an order number, a reference
+ * of a payout or of the gateway. A text without a matching row stays as it is, and the command
+ * reports that it found nothing.
  */
 export async function idOf(connection: Connection, kind: Named, text: string): Promise<string> {
   if (isUuid(text)) return text;

@@ -31,10 +31,10 @@ const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 const list = listCommand(refundList, {
   name: 'refunds list',
-  help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the newest
-first. With --status requested the oldest comes first. An "approved" refund is past its review, or
-needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the merchant's
-clock.`,
+  help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the
+newest first. With --status requested the oldest comes first. An "approved" refund is past its
+review, or needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the
+merchant's clock.`,
   example: 'tranche refunds list --status requested',
   rename: { view: 'status' },
   json: [...refundMembers, 'merchant_name', 'client_reference_id', 'email', 'name'],
@@ -81,8 +81,8 @@ const carriedOut = (done: string) => ({
 const approve = actionCommand(refundActions.approve, {
   name: 'refunds approve',
   of: 'refund',
-  help: `Approves a refund that waits for review and starts it now. If the gateway does not settle
-all of it at once, the service continues. \`tranche refunds show ID\` shows beforehand which
+  help: `Approves a refund that is waiting for review, and starts it. If the gateway does not settle
+all of it at once, the service keeps asking. \`tranche refunds show ID\` shows beforehand which
 payments it will be taken from.
 
   tranche refunds approve ${example}`,
@@ -92,9 +92,10 @@ payments it will be taken from.
 const retry = actionCommand(refundActions.retry, {
   name: 'refunds retry',
   of: 'refund',
-  help: `Makes a failed refund pending again and carries it out, if the checkout's remainder allows
-it. This also works after day 100. Money that an earlier round moved is not moved again. A refund
-that was declined cannot be retried: ask for a new one, in the console or through the merchant API.
+  help: `Makes a failed refund pending again and carries it out, if enough of the checkout is still
+refundable. This also works after day 100. Money that an earlier round moved is not moved again. A
+refund that was declined cannot be retried: ask for a new one, in the console or through the
+merchant API.
 
   tranche refunds retry ${example}`,
   ...carriedOut('Retried.'),
@@ -103,8 +104,9 @@ that was declined cannot be retried: ask for a new one, in the console or throug
 const decline = actionCommand(refundActions.decline, {
   name: 'refunds decline',
   of: 'refund',
-  help: `Declines a refund that waits for review. The refund fails, its amount becomes refundable
-again, and no money is moved. The merchant reads the reason in the API: write it for them.
+  help: `Declines a refund that is waiting for review. The refund fails, its amount becomes
+refundable again, and no money is moved. The merchant reads the reason in the API: write it for
+them.
 
   tranche refunds decline ${example} \\
     --reason 'The goods were kept.'`,
@@ -118,9 +120,9 @@ const preview = command({
   name: 'refunds preview',
   usage: ['CHECKOUT_ID --amount CENTS'],
   help: `Shows which payments a new refund of CENTS would be taken from if it began now. It changes
-nothing. CHECKOUT_ID may be the order number. A refund takes payments that are not collected first, the last one first; then the hold;
-then collected payments, the newest first, back to the card. If a refund is not possible, it says
-why.
+nothing. CHECKOUT_ID may be the order number. A refund is taken first from payments that are not
+collected, the last one first; then from the hold; then from collected payments, the newest first,
+back to the card. If no refund is possible, the command says why.
 
   tranche refunds preview ${example} --amount 50000`,
   positionals: ['CHECKOUT_ID'],
@@ -159,14 +161,14 @@ function explain({ refund }: FoundRefund): string {
     case 'failed':
       return `The refund failed. ${refund.reason ?? ''}`.trimEnd();
     case 'pending':
-      return 'The gateway has not settled all of it yet. The service continues.';
+      return 'The gateway has not settled all of it yet. The service keeps asking.';
     case 'requested':
       if (refund.approved_at === null) {
         return 'Together with earlier refunds that one person approved alone, it is above the merchant’s threshold. Another person has to approve it too.';
       }
       return refund.waits_for === null
         ? 'It has not begun yet. The service will start it.'
-        : `It has to wait: payment ${refund.waits_for} of this checkout is being collected. The service starts it when the outcome is known.`;
+        : `It has to wait: payment ${refund.waits_for} of this checkout is being collected. The service starts the refund when the outcome is known.`;
   }
 }
 

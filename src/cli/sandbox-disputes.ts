@@ -18,8 +18,8 @@ const id = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 export const sandboxGateway = command({
   name: 'sandbox gateway',
   usage: ['dispute CHECKOUT_ID:NUMBER', 'resolve DISPUTE_ID --won|--lost'],
-  help: `Plays the cardholder and the bank at the test gateway. \`dispute\` opens a dispute of a collected
-payment, and \`resolve\` decides a dispute. The service is informed of both at once.
+  help: `Plays the cardholder and the bank at the test gateway. \`dispute\` disputes a
+collected payment, and \`resolve\` decides a dispute. The service learns of both at once.
 
   tranche sandbox gateway dispute ${id}:1`,
   positionals: ['dispute|resolve', 'ID'],
@@ -54,12 +54,12 @@ async function open(context: Context, subject: string): Promise<Dispute> {
     const payment = merchant_id && (await findInstalment(db, { merchant_id, checkout_id }, number));
     if (!payment) {
       throw new OperatorError(
-        `There is no payment ${subject}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
+        `There is no payment ${subject}. Its ID is the checkout's ID and its number: CHECKOUT_ID:2.`,
       );
     }
     if (payment.status !== 'collected' || payment.payment_ref === null) {
       throw new OperatorError(
-        `Payment ${subject} is ${payment.status}: only a collected one can be disputed.`,
+        `Payment ${subject} is ${payment.status}: only a collected payment can be disputed.`,
       );
     }
     const { payment_ref, gateway } = payment;
@@ -90,5 +90,7 @@ export async function findTestGateway(
 ): Promise<ControlledGateway> {
   const { apiUrl, secretKey, testGateway } = await findGatewayNamed(config, name);
   if (testGateway && apiUrl) return { url: apiUrl, secretKey };
-  throw new OperatorError('Only the test gateway can play the bank, and a real one is configured.');
+  throw new OperatorError(
+    'Only the test gateway can play the bank, but a real gateway is configured.',
+  );
 }

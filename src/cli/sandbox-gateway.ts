@@ -35,7 +35,7 @@ export type SandboxFile = {
     protocol: Protocol;
     url: string | null;
     secret_key: string;
-    /** Absent unless it takes no new checkouts. */
+    /** Present if the gateway takes no new checkouts. */
     is_closed?: boolean;
   }[];
   database_url: string;
@@ -78,7 +78,7 @@ export async function withGateway<T>(
   });
 }
 
-/** For a command that sends payouts to the bank and decrypts account numbers. */
+/** Opens what a command needs to send payouts to the bank and to decrypt account numbers. */
 export async function withBankRun<T>(
   context: Surroundings & Pick<Context, 'terminal'>,
   work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
@@ -90,7 +90,7 @@ export async function withBankRun<T>(
   });
 }
 
-/** For a command that delivers callbacks itself. */
+/** Opens what a command needs to deliver callbacks itself. */
 export async function withDelivery<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
@@ -109,7 +109,7 @@ export async function withDelivery<T>(
   });
 }
 
-/** For a command that runs a sandbox's due work itself. */
+/** Opens what a command needs to run a sandbox's due work itself. */
 export async function withWorker<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
@@ -152,7 +152,7 @@ export async function findGateways(
   if (config.gateways) {
     if (config.gateways.some(({ secretKey }) => secretKey === '')) {
       throw new OperatorError(
-        'The settings of the gateway are not set. Run this with the whole environment of the service.',
+        "The gateway's settings are missing. Run this with the service's whole environment.",
       );
     }
     return { settings: config.gateways, baseUrl: config.baseUrl };
@@ -174,7 +174,7 @@ export async function findGateways(
   return { settings, baseUrl: sandbox.base_url };
 }
 
-/** The abilities of the gateways that the service uses, without calling them. */
+/** The capabilities of the gateways that the service uses, without calling them. */
 export async function findCapabilities(
   config: Config,
 ): Promise<{ of(name: GatewayName): { capabilities: Capabilities } }> {
@@ -197,7 +197,7 @@ export async function findGatewayNamed(
   const found = text === undefined ? settings[0] : settings.find(({ name }) => name === text);
   if (found) return found;
   const names = settings.map(({ name }) => name).join(', ');
-  throw new OperatorError(`There is no gateway ${text}. The settings have ${names}.`);
+  throw new OperatorError(`There is no gateway ${text}. The settings name ${names}.`);
 }
 
 const inWords = (names: string[]) => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

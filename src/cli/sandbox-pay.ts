@@ -22,7 +22,7 @@ export const sandboxPay = command({
   name: 'sandbox pay',
   usage: ['CHECKOUT_ID [--term N] [--card NUMBER] [--challenge approve|decline|abandon]'],
   help: `Pays a checkout of the running sandbox, by default with the test card ${approvedCard}
-and in the shortest of its terms, and answers the bank's challenge if there is one.
+and over the shortest of its terms, and answers the bank's challenge if there is one.
 
 It prints the checkout's status, where the browser would go (null: it stays on the page) and why the
 card was declined (null: it was not).

@@ -14,11 +14,11 @@ const seedMax = 9_999;
 export const sandboxStory = command({
   name: 'sandbox story',
   usage: ['[--seed N] [--weeks N] [--merchant ID]'],
-  help: `Plays twelve weeks of a small shop in the running sandbox: about three hundred orders of forty
-shoppers, late payments, refunds, disputes, payouts and a receiver that is down for a day. All of it
-goes through the API, the payment page and the commands, while the merchant's clock moves forward.
-The same seed (1 by default) plays the same season, and --weeks only its beginning. --merchant names
-another merchant than the demo merchant.
+  help: `Plays twelve weeks of a small shop in the running sandbox: about three hundred orders from
+forty shoppers, late payments, refunds, disputes, payouts and a receiver that is down for a day. All
+of it goes through the API, the payment page and the commands, while the merchant's clock moves
+forward. The same seed (1 by default) plays the same season, and --weeks only its beginning.
+--merchant names a merchant other than the demo merchant.
 
 It takes about a minute, and ends by comparing the books. The exit code is 1 if they differ.
 

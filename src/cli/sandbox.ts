@@ -29,7 +29,7 @@ export const sandbox = command({
 (.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
 facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --story it first plays a
 season of orders, unless there are orders already; see \`tranche sandbox story\`. With --end-with it
-also stops when that process ends; \`npm start\` passes its own.
+also stops when that process ends; \`npm start\` passes its own ID.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {
@@ -65,7 +65,7 @@ also stops when that process ends; \`npm start\` passes its own.
       role: 'all',
       processes: 1,
       log,
-      // A program that waits for the file must not read that of a killed sandbox.
+      // A program that waits for the file must not read the one that a killed sandbox left.
       whenOwned: () => rm(sandboxFile, { force: true }),
     }).catch(refuse);
     let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
@@ -238,9 +238,9 @@ async function startLogFile(dataDir: string): Promise<string> {
   return file;
 }
 
-/** Waits until the service answers, which is later than its start. */
+/** Waits until the service answers, which is a moment after it has started. */
 async function untilReady({ host, port, tls }: ReadyConfig): Promise<void> {
-  // The certificate has the public name, not this one.
+  // The certificate is for the public name, not for the name used here.
   if (tlsAt(tls, host) !== null) return;
   const everywhere = ['0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
@@ -282,7 +282,7 @@ ${fields(terminal, [
   ['Mailbox', urls.mailbox ?? 'off: MAIL_URL is set, so messages are sent'],
   ['Guides', `${config.baseUrl}/docs/guides`],
   ['Reference', `${config.baseUrl}/docs`],
-  ...config.gateways.map(({ name, apiUrl = 'the test mode of a real one' }): [string, string] => [
+  ...config.gateways.map(({ name, apiUrl = 'a real gateway in test mode' }): [string, string] => [
     config.gateways.length === 1 ? 'Test gateway' : `Gateway ${name}`,
     apiUrl,
   ]),

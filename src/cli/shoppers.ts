@@ -12,10 +12,11 @@ function readAddress([text = '']: string[]): string {
 const exportCommand = command({
   name: 'shoppers export',
   usage: ['EMAIL'],
-  help: `Prints everything that Tranche stores about the shopper with this e-mail address, of every
+  help: `Prints everything that Tranche stores about the shopper with this e-mail address, for every
 merchant: checkouts, payments, refunds, callbacks with the receivers' answers, messages, alerts and
-what operators did. An operator has one export at a time. The output is JSON in any case. --json prints it on one line. It contains
-personal data of this shopper alone; check who asks before you hand it out.
+what operators did. An operator can run one export at a time. The output is always JSON; --json
+prints it on one line. It contains the personal data of this shopper alone: check who is asking
+before you hand it over.
 
   tranche shoppers export thandi@example.com > thandi.json`,
   positionals: ['EMAIL'],
@@ -34,9 +35,9 @@ const erase = command({
   usage: ['EMAIL [--dry-run]'],
   help: `Erases the personal data of the shopper with this e-mail address in finished checkouts of
 every merchant. Amounts, dates, statuses, the books and the gateway's references stay. A checkout
-that is still open is refused, with the reason, and the command ends with 1: repeat it later. The
-audit row does not name the shopper. This cannot be undone. --dry-run shows what would be done and
-changes nothing.
+that is still open is refused, with the reason, and the exit code is 1: repeat the command later.
+The audit row does not name the shopper. This cannot be undone. --dry-run shows what would be done
+and changes nothing.
 
   tranche shoppers erase thandi@example.com --dry-run`,
   positionals: ['EMAIL'],

@@ -62,8 +62,8 @@ const withIssuer = <T>(
 
 const list = listCommand(statementList, {
   name: 'statements list',
-  help: `Lists the monthly statements of merchants, the newest first. A statement is made on the first
-business day after its month, on the merchant's clock, for a merchant with terms.`,
+  help: `Lists the monthly statements of merchants, the newest first. A statement is made on the
+first business day after its month, on the merchant's clock, for a merchant with terms.`,
   example: `tranche statements list --merchant ${example}`,
   json: members,
   show: (terminal, rows) =>
@@ -90,9 +90,9 @@ business day after its month, on the merchant's clock, for a merchant with terms
 const show = command({
   name: 'statements show',
   usage: ['--merchant ID --month 2026-11 [--format pdf|csv]', 'ID [--format pdf|csv]'],
-  help: `Shows the sums of a merchant's statement of a month, the newest one if it was corrected, or of
-the statement with an ID. With --format it prints the file that the merchant got: the same bytes until
-a shopper in it is erased.
+  help: `Shows the sums of the statement with an ID, or of a merchant's statement for a month: the
+newest one if it was corrected. With --format it prints the file that the merchant got: the same
+bytes until a shopper in it is erased.
 
   tranche statements show --merchant ${example} \\
     --month 2026-11 --format pdf > statement.pdf`,
@@ -124,7 +124,7 @@ a shopper in it is erased.
   },
 });
 
-/** A statement by its ID, or the newest one of a merchant and a month. */
+/** A statement by its ID, or the newest one for a merchant and a month. */
 function finderOf(
   id: string | undefined,
   { merchant, month }: { merchant?: string | undefined; month?: string | undefined },
@@ -141,17 +141,17 @@ function finderOf(
     const found = await findStatementOf(database.db, merchant_id, first);
     if (found) return found;
     throw new OperatorError(
-      `The merchant has no statement of ${first.slice(0, 7)}. One is made on the first business day after a month that has entries.`,
+      `The merchant has no statement for ${first.slice(0, 7)}. One is made on the first business day after a month that has entries.`,
     );
   };
 }
 
 const correct = actionCommand(correctionAction, {
   name: 'statements correct',
-  help: `Issues a statement again under the next number, with the merchant's name, address, VAT number
-and language, and yours (ISSUER_NAME and others), as they are now. The new one has the same lines and
-refers to the old one, which stays as it is. It is refused while nothing has changed. Amounts are not
-corrected this way. Post an entry; it appears on the next statement.
+  help: `Issues a statement again under the next number, with the merchant's name, address, VAT
+number and language, and your own details (ISSUER_NAME and others), as they are now. The new one has
+the same lines and refers to the old one, which stays as it is. The command is refused while nothing
+has changed. Amounts are not corrected this way: post an entry, which appears on the next statement.
 
   tranche statements correct ${example}`,
   open: withIssuer,
@@ -162,7 +162,7 @@ corrected this way. Post an entry; it appears on the next statement.
 /** Returns the first day of the month. */
 function readMonth(text: string): string {
   if (!/^2[01]\d{2}-(0[1-9]|1[0-2])$/.test(text)) {
-    throw new UsageError('--month is a month such as 2026-11.');
+    throw new UsageError('--month must be a month such as 2026-11.');
   }
   return `${text}-01`;
 }

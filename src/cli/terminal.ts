@@ -18,7 +18,7 @@ export type Terminal = {
   accent(text: string): string;
   quiet(text: string): string;
   print(page: string): void;
-  /** Writes a piece of a JSON document on stdout, and waits until the reader takes more. */
+  /** Writes a piece of a JSON document to stdout, and waits until the reader can take more. */
   writeJson(piece: string): Promise<void>;
   /** Prints a line on stderr. */
   warn(line: string): void;
@@ -126,7 +126,7 @@ function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** Text from others, of any length, cut to a width. IDs are never cut. */
+/** Cuts text from others, which may be of any length, to a width. IDs are never cut. */
 export function shorten(text: string, width: number): string {
   return widthOf(text) <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
 }
@@ -223,7 +223,8 @@ export function fields(
     .join('\n');
 }
 
-// Loading a format takes longer than most commands take to start, so only one that shows a time does.
+// Loading a format takes longer than most commands take to start, so only commands that show a time
+// load one.
 const formatOf = (options: Intl.DateTimeFormatOptions) =>
   lazily(() => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }));
 const date = formatOf({ dateStyle: 'long' });
@@ -239,7 +240,7 @@ export function showTime(timestamp: string | null): string | null {
   return `${date().format(instant)}, ${time().format(instant)} UTC`;
 }
 
-/** `15 Dec 2026, 08:00` in UTC. It is for tables, whose help says that times are in UTC. */
+/** `15 Dec 2026, 08:00`, for tables. The help of their commands says that times are in UTC. */
 export function showShortTime(timestamp: string): string {
   const instant = Temporal.Instant.from(timestamp);
   return `${shortDate().format(instant)}, ${time().format(instant)}`;

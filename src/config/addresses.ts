@@ -104,7 +104,7 @@ function readConsoles(
   return { console: { ...own, allowsSignInLinks, oidc: readOidc(reader) }, merchantConsole };
 }
 
-/** A sandbox on this machine has a merchants' console. Elsewhere a setting has to ask for it. */
+/** A sandbox on this machine has a merchants' console. Elsewhere a setting enables it. */
 function readMerchantConsole(
   reader: Reader,
   others: { baseUrl: string; url: string },
@@ -238,7 +238,7 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
   if (value === 'true') {
     refuseInsecure(
       'any-proxy',
-      "TRUST_PROXY must be the proxies' number or addresses in production: with true, every caller chooses its own address.",
+      'TRUST_PROXY must be the number of proxies or their addresses in production: with true, every caller chooses its own address.',
     );
     return true;
   }
@@ -246,7 +246,7 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
     if (Number(value) > proxiesMax) {
       refuseInsecure(
         'any-proxy',
-        `TRUST_PROXY must be at most ${proxiesMax} proxies in production: with more than there are, every caller chooses its own address.`,
+        `TRUST_PROXY must be at most ${proxiesMax} in production: with more proxies than there are, every caller chooses its own address.`,
       );
     }
     return Number(value);
@@ -266,8 +266,8 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
 }
 
 /**
- * Whether a range is wider than any network of proxies. A private network has 8 bits, and a
- * provider's IPv6 has 20.
+ * Whether a range is wider than any network of proxies. A private network has a prefix of 8 bits,
+ * and a provider's IPv6 network one of 20.
  */
 function isWide(address: string): boolean {
   if (!ipaddr.isValidCIDR(address)) return false;

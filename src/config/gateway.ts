@@ -28,15 +28,15 @@ export function readGateways(
   }
   const names = isAlone ? [mainGateway] : readNames(given, problem);
   if (!names.includes(mainGateway) && givenProtocols(text).length > 0) {
-    problem('The keys of a gateway are set without a prefix, and GATEWAYS does not name main.');
+    problem('The keys of a gateway are set without a prefix, but GATEWAYS does not name main.');
   }
   const gateways = names.map((name) => {
     const read = readerOf(text, name);
     const [protocol, ...others] = givenProtocols(read);
-    const where = isAlone ? '' : ` of ${name}`;
+    const where = isAlone ? '' : ` for ${name}`;
     if (others.length > 0) problem(`The keys of two gateways are set${where}. Set those of one.`);
     if (protocol === undefined && !isAlone) {
-      problem(`GATEWAYS names ${name}, and no key of it is set (${prefixOf(name)}…).`);
+      problem(`GATEWAYS names ${name}, but none of its keys is set (${prefixOf(name)}…).`);
     }
     checkClosed(reader, name);
     const settings = readGatewaySettings(name, protocol ?? protocols[0], environment, read);

@@ -26,7 +26,7 @@ function readMailUrl({ text, problem, refuseInsecure }: Reader): string | null {
   } else if (url !== null && isRemoteMail(url) && weakensTls(url)) {
     refuseInsecure(
       'mail-plaintext',
-      'MAIL_URL must not weaken TLS by its query in production, unless the server is local.',
+      'MAIL_URL must not weaken TLS with query options in production, unless the server is local.',
     );
   }
   return url;
@@ -42,7 +42,7 @@ function readMailFrom(
     problem('MAIL_FROM must be an e-mail address, alone or as "Name <address>".');
   }
   if (isProduction && url !== null && text('MAIL_FROM') === undefined) {
-    problem('MAIL_FROM must be set beside MAIL_URL in production: shoppers see it as the sender.');
+    problem('MAIL_FROM must be set with MAIL_URL in production: shoppers see it as the sender.');
   }
   return from;
 }

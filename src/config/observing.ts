@@ -2,7 +2,7 @@ import type { Config } from '#config.ts';
 import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// Reads how operators watch the service: its log, its alerts and its traces.
+// Reads the settings with which operators watch the service: its log, its alerts and its traces.
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
@@ -32,7 +32,7 @@ const secretCharactersMin = 32;
 function readAlertWebhookSecret({ text, problem, isProduction }: Reader): string | null {
   const secret = text('ALERT_WEBHOOK_SECRET') ?? null;
   if (secret === null && isProduction && text('ALERT_WEBHOOK_URL') !== undefined) {
-    problem('ALERT_WEBHOOK_SECRET is missing beside ALERT_WEBHOOK_URL: alerts are signed with it.');
+    problem('ALERT_WEBHOOK_SECRET is missing: alerts to ALERT_WEBHOOK_URL are signed with it.');
   }
   if (secret !== null && secret.length < secretCharactersMin) {
     problem(`ALERT_WEBHOOK_SECRET must have at least ${secretCharactersMin} characters.`);
@@ -40,7 +40,7 @@ function readAlertWebhookSecret({ text, problem, isProduction }: Reader): string
   return secret;
 }
 
-/** The standard settings of OpenTelemetry's exporters that we support. */
+/** The standard settings for OpenTelemetry exporters that we support. */
 function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | null {
   const endpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (endpoint === undefined) return null;
@@ -55,7 +55,7 @@ function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | 
   // The error does not repeat the setting, because it can contain a password.
   const isPairs = pairs.every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair.trim()));
   if (!isPairs)
-    problem('OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value, with commas.');
+    problem('OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value, separated by commas.');
   const ratio = Number(text('OTEL_TRACES_SAMPLER_ARG') ?? '1');
   if (!(ratio >= 0 && ratio <= 1)) problem('OTEL_TRACES_SAMPLER_ARG must be from 0 to 1.');
   return {

@@ -26,7 +26,7 @@ export function readPage({ text, count, problem }: Reader): HostedPageSettings {
   }
   const brands = (text('CARD_BRANDS') ?? 'visa,mastercard').split(',').map((name) => name.trim());
   if (!brands.every((brand) => cardBrands.includes(brand as CardBrand))) {
-    problem(`CARD_BRANDS must be a list of some of ${cardBrands.join(', ')}.`);
+    problem(`CARD_BRANDS must list one or more of ${cardBrands.join(', ')}.`);
   }
   return {
     cardBrands: brands as CardBrand[],

@@ -3,8 +3,8 @@ import { serversOf } from '#platform/database/servers.ts';
 import { sealingCiphers } from '#platform/shared/sealing.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// Reads the settings of the database, of the keys that encrypt what it stores, and of where limits
-// are counted.
+// Reads the settings for the database, for the keys that encrypt what it stores, and for the store
+// that counts requests against limits.
 
 type Storage = Pick<
   Config,
@@ -28,7 +28,7 @@ function readDatabaseUrl({ text, problem, refuseInsecure, isProduction }: Reader
       'DATABASE_URL must be an address that begins with postgres:// or postgresql://. It may name several servers: postgres://user@a:5432,b:5432/tranche.',
     );
   } else if (isProduction && servers.some(hasTwoModes)) {
-    problem('DATABASE_URL must have sslmode at most once: the driver would take the last one.');
+    problem('DATABASE_URL must have sslmode at most once: the driver would use the last one.');
   } else if (servers.some(isPlaintext)) {
     refuseInsecure(
       'database-plaintext',
@@ -90,7 +90,8 @@ export function readMasterKey(text: string): Buffer | null {
 
 /**
  * Zeros, a repeated pattern or encoded words are not a key. 32 random bytes have about 30 different
- * values, and about 13 that text has. Text may have some other bytes: an accented letter has two.
+ * values, and about 13 of them occur in text. Text may have some other bytes: an accented letter
+ * has two.
  */
 const isRandom = (key: Buffer) => new Set(key).size >= 16 && key.filter(isOfText).length < 28;
 

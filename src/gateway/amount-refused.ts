@@ -1,8 +1,8 @@
 import type { Decline } from './gateway.ts';
 
 /**
- * The gateway does not take the amount of a charge. The bank was not asked, so this says nothing about
- * the card.
+ * The gateway does not accept the amount of a charge. The bank was not asked, so this says nothing
+ * about the card.
  */
 export const amountRefused = {
   reason: 'processing_error',

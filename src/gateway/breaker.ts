@@ -10,12 +10,12 @@ const firstPauseMs = 1_000;
 const pauseMsMax = 30_000;
 
 /**
- * Stops asking a gateway that does not answer. All times are milliseconds of a stopwatch.
+ * Stops asking a gateway that does not answer. All times are in milliseconds on a monotonic clock.
  *
  * Closed: requests pass. After `failuresMax` of them in a row without an answer it opens.
  * Open: no request passes until the pause is over.
- * Probing: one request has passed after the pause. Its answer closes the breaker; without one it is
- * open again, for twice as long.
+ * Probing: one request has passed after the pause. Its answer closes the breaker. Without an answer
+ * the breaker opens again, for twice as long.
  */
 export function createBreaker(options: { failuresMax?: number } = {}) {
   const limit = options.failuresMax ?? failuresMax;

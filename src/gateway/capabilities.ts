@@ -1,5 +1,5 @@
 /**
- * No gateway has a larger `refundMin`. Refunds are split for all of them in the same way, also by a
+ * No gateway has a larger `refundMin`. Refunds are split in the same way for all of them, even by a
  * command that does not know the gateways.
  */
 export const commonRefundMin = 100;
@@ -13,14 +13,14 @@ export type Capabilities = {
   /** How many refunds a payment can have, and for how many days. Null if there is no limit. */
   refundsMax: number | null;
   refundDays: number | null;
-  /** Whether it reports its fees and the movements of the balance. */
+  /** Whether it reports its fees and the movements of its balance. */
   knowsFees: boolean;
-  /** How often a minute it asks the acquirer about one payment. Null if there is no limit. */
+  /** How many times a minute it asks the acquirer about a payment. Null if there is no limit. */
   lookUpsPerMinute: number | null;
   /** The amount that is held for a moment to verify a card, in cents. Zero if nothing is held. */
   verificationAmount: number;
-  /** Whether it keeps evidence with a dispute before the bank gets it. */
+  /** Whether it stores evidence with a dispute before the bank gets it. */
   stagesEvidence: boolean;
-  /** Whether it has an address to send events to, and we know its secret. */
+  /** Whether it sends us events. The settings then have its webhook secret. */
   sendsEvents: boolean;
 };

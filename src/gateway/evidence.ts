@@ -15,6 +15,6 @@ export type Evidence = {
   history?: string;
 };
 
-/** A dispute takes one file of each kind. `correspondence` is that with the customer. */
+/** A dispute takes one file of each kind. `correspondence` is the merchant's with the customer. */
 export const evidenceFileKinds = ['delivery', 'correspondence', 'receipt', 'other'] as const;
 export type EvidenceFileKind = (typeof evidenceFileKinds)[number];

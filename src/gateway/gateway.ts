@@ -7,7 +7,7 @@ import type { Evidence, EvidenceFileKind } from './evidence.ts';
  * is unknown (`OutcomeUnknown`) or that the gateway refused the request (`RequestRefused`).
  */
 export type Gateway = {
-  /** The settings of the card form on the payment page. With it, card numbers never reach us. */
+  /** The settings of the card form on the payment page, which keeps card numbers away from us. */
   cardEntry: CardEntry;
 
   capabilities: Capabilities;
@@ -73,8 +73,8 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that waits for a card, or for a challenge unless the gateway cannot end
-   * one (`challenge`). From then on it cannot be confirmed. Voiding it twice is not an error.
+   * Voids a hold, even one that is waiting for a card or, unless the outcome is `challenge`, for a
+   * challenge. From then on it cannot be confirmed. Voiding it twice is not an error.
    */
   void(payment: {
     key: string;
@@ -103,8 +103,8 @@ export type Gateway = {
   enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
   /**
-   * Begins to verify a card of the shopper, who is present, and to store it for later charges.
-   * Charges nothing. Otherwise it works like `begin`.
+   * Begins to verify a card and to store it for later charges, with the shopper present. Charges
+   * nothing. Otherwise it works like `begin`.
    */
   beginVerification(card: {
     key: string;
@@ -126,7 +126,7 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<CardVerification | null>;
 
-  /** Ends a verification that waits for a card or a challenge. A successful one stays `verified`. */
+  /** Ends a verification that is not complete. A complete one stays `verified`. */
   voidVerification(verification: {
     key: string;
     merchant: MerchantTime;
@@ -198,7 +198,7 @@ export type Gateway = {
   ): Promise<{ event_id: string | null; dispute_ref: string | null } | null>;
 
   /**
-   * One page of all disputes of the account, the newest first. `after` is the `next` of the page
+   * One page of all the account's disputes, the newest first. `after` is the `next` of the page
    * before.
    */
   listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
@@ -211,14 +211,14 @@ export type Gateway = {
   /** Stores evidence with a dispute without sending it to the bank. Needs `stagesEvidence`. */
   stageEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
-  /** Sends evidence to the bank. The gateway takes it once. */
+  /** Sends evidence to the bank. The gateway accepts it only once. */
   submitEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
   /** Concedes a dispute: it is lost. */
   acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
 };
 
-/** The merchant's time (decision 0017): holds and refunds of a test gateway age with it. */
+/** The merchant's time (decision 0017): holds and refunds at a test gateway age with it. */
 export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
@@ -249,7 +249,7 @@ export type CardEntry = {
 };
 
 /**
- * The card of a payment with the shopper present: the stored one, or the token of one that they
+ * The card of a payment with the shopper present: the stored card, or the token of a card that they
  * entered. Null if the card form confirms the payment in the browser.
  */
 export type GivenCard = { card_ref: string } | { card_token: string } | null;
@@ -271,10 +271,10 @@ export type Decline = {
   reason: DeclineReason;
   /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
-  /** The codes of the gateway (or `amountRefused`) and of the network; null if they gave none. */
+  /** The gateway's code (or that of `amountRefused`) and the network's; null if there is none. */
   code?: string | null;
   network_code?: string | null;
-  /** The declined card (`cardKeyOf`); absent if not named, null if only its reference is gone. */
+  /** The declined card (`cardKeyOf`); absent if unknown, null if only its reference is gone. */
   card_key?: string | null;
   /** How many hours the card network asks to wait before a retry; absent if it does not ask. */
   wait_hours?: number;
@@ -293,7 +293,7 @@ export type Authentication = {
   transaction_id: string | null;
 };
 
-/** The card network's own ids of a payment, as the gateway passes them on. */
+/** The card network's own ids for a payment, as the gateway passes them on. */
 export type SchemeData = {
   network_transaction_id: string | null;
   /** Mastercard's id that links all payments under one agreement. */
@@ -307,7 +307,7 @@ export type HeldCard = {
   last4: string | null;
   /** The last month in which it works, `2027-03`. */
   expires: string | null;
-  /** A card number that is entered again has the same value. Absent if the gateway reports none. */
+  /** Identifies a card number that is entered again. Absent if the gateway reports none. */
   fingerprint?: string | null;
 };
 
@@ -326,7 +326,7 @@ export type RefusedData = { outcome: 'refused'; detail: string };
 
 /** The secret with which the page's card form confirms a payment that has begun. */
 export type CardSession = { client_secret: string };
-/** The gateway's name for a state that we do not know. Or the form still waits for the shopper. */
+/** The gateway's name for a state that we do not know, and whether the form awaits the shopper. */
 export type Undecided = { unknown_status?: string; asks_shopper?: true };
 
 export type PaymentState =
@@ -392,7 +392,7 @@ type EvidenceFile = {
 /** All of the evidence. The gateway removes fields and files that are not in it. */
 type AnswerWithEvidence = DisputeAnswer & {
   evidence: Evidence;
-  /** References of the files that the gateway has, by kind. */
+  /** References to the files that the gateway has, by kind. */
   files: Partial<Record<EvidenceFileKind, string>>;
 };
 
@@ -403,7 +403,7 @@ type AnswerWithEvidence = DisputeAnswer & {
 export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** How often a database had raised its heartbeat when it last wrote it to the gateway. */
+/** How many times a database had raised its heartbeat when it last wrote it to the gateway. */
 export type Heartbeat = {
   heartbeat_ref: string;
   database: string;
@@ -418,7 +418,7 @@ export type RefundOrigin = { id: string; amount: number; created_at: Timestamp }
 /** The gateway's record of a payment, a refund, a dispute or a movement of its balance. */
 export type GatewayRecord = {
   reference: string;
-  /** Our id in its metadata. */
+  /** Our id in the record's metadata. */
   own_id: string | null;
   checkout_id: string | null;
   /** The amount that was taken, held, refunded or withdrawn. */
@@ -431,9 +431,9 @@ export type GatewayRecord = {
    */
   payment_ref: string | null;
   customer_ref: string | null;
-  /** The payments of the plan that it paid. */
+  /** The payments of the plan that the record covers. */
   instalments: number[];
-  /** The term that the shopper chose; null unless it is the first payment of a plan or a charge. */
+  /** The term that the shopper chose. Only first payments of a plan and charges have it. */
   number_of_payments: number | null;
   request: RefundOrigin | null;
   /**

@@ -2,32 +2,32 @@ import { type CardEntry, type Gateway, OutcomeUnknown } from './gateway.ts';
 import type { ChosenGateways, GatewayName } from './gateway-name.ts';
 
 /**
- * The settings have no gateway of this name. Nothing was sent, and the row stays due until an
+ * The settings have no gateway with this name. Nothing was sent, and the row stays due until an
  * operator restores the settings.
  */
 export class GatewayMissing extends OutcomeUnknown {
   constructor(name: string) {
     super(
-      `this payment was made at gateway ${name}, which the settings no longer have`,
+      `this payment was made at gateway ${name}, which is no longer in the settings`,
       'no_answer',
     );
   }
 }
 
-/** All gateways of the service, by their names. The first one is the default of all merchants. */
+/** All gateways of the service, by name. The first one is the default for all merchants. */
 export type Gateways = {
   readonly names: readonly GatewayName[];
   /** The gateway that holds a row's payment. Throws `GatewayMissing`. */
   of(name: GatewayName): Gateway;
   isClosed(name: GatewayName): boolean;
   /**
-   * The gateway of a new checkout: the merchant's own, or the default while that one takes no new
+   * The gateway for a new checkout: the merchant's own, or the default while that one takes no new
    * checkouts.
    */
   choose(merchant: ChosenGateways): GatewayName;
   /**
-   * The gateway that stands in for the merchant's while that one does not answer. Null while it
-   * answers.
+   * The gateway that stands in for the merchant's while that one does not answer. Null while that
+   * one answers.
    */
   findStandIn(name: GatewayName, merchant: ChosenGateways): GatewayName | null;
 };

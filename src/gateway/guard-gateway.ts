@@ -18,7 +18,7 @@ const movesMoney = new Set<keyof Gateway>([
 ]);
 
 /**
- * Calls that do not need the right account: the heartbeats tell whether it is the right one, and
+ * Calls that do not need the right account: the heartbeats show whether it is the right one, and
  * `readEvent` sends nothing.
  */
 const asksAnyAccount = new Set<keyof Gateway>(['listHeartbeats', 'writeHeartbeat', 'readEvent']);
@@ -26,8 +26,8 @@ const asksAnyAccount = new Set<keyof Gateway>(['listHeartbeats', 'writeHeartbeat
 /** Whether requests may be sent (decision 0097). */
 export type MoneyProblem = {
   /**
-   * Whether money may move at one gateway, or at all of them. A shopper's attempt asks before it
-   * begins.
+   * Why no money may move at one gateway, or at all of them; null if it may move. A shopper's
+   * attempt asks before it begins.
    */
   problem(gateway?: GatewayName): Promise<string | null>;
   /**
@@ -38,8 +38,8 @@ export type MoneyProblem = {
 };
 
 /**
- * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not answer,
- * so that this is not known. A new attempt could duplicate one that the database has lost. If the
+ * Whether a shopper's payment must not begin now: money is stopped, or this is not known, because
+ * the gateway does not answer. A new attempt could duplicate one that the database has lost. If the
  * database does not answer, the payment continues: the guard asks again before the gateway is
  * called. A refused API key does not count here: the attempt gets the same refusal and raises an
  * alert.

@@ -37,7 +37,7 @@ const shopperCalls = new Set([
  */
 const localCalls = new Set(['readEvent']);
 
-/** Calls that are one kind to the gateway: both make a payment. */
+/** Calls that the gateway counts as one kind: both make a payment. */
 const sameKind = new Map([['charge', 'begin']]);
 
 /** A reconciliation reads thousands of pages and no shopper waits for it. */
@@ -87,7 +87,7 @@ type Limiter = {
   readonly observe: ObserveCall;
   readonly breaker: ReturnType<typeof createBreaker>;
   readonly pacers: Pacers | null;
-  /** The pacers of one kind of call. Null if the gateway has no limit for a kind. */
+  /** The pacers for one kind of call. Null if the gateway has no limit for a kind. */
   readonly pacersOf: (name: string) => Pacers | null;
 };
 
@@ -154,7 +154,7 @@ function noteFailure(limiter: Limiter, name: string, error: unknown): void {
   if (why === 'too_many') {
     const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
     const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
-    // A limit of one kind is the lower one. Every other kind pauses at its own answer.
+    // The limit for a kind of call is the lower one. Other kinds pause only when they are refused.
     for (const pacer of Object.values(pacersOf(name) ?? pacers ?? {})) pacer.pause(now, pauseMs);
   }
   if (why !== 'no_answer') noteAnswer(limiter);
@@ -168,7 +168,7 @@ function noteAnswer({ breaker, log }: Limiter): void {
 function pacersByKind({ requestsPerSecondOfKind: limit }: GatewayLimits): Limiter['pacersOf'] {
   const byKind = new Map<string, Pacers | null>();
   return (name) => {
-    // The share of a reconciliation is lower than the limit of a kind.
+    // The share of a reconciliation is lower than the limit for a kind.
     if (limit === undefined || readCalls.has(name)) return null;
     const kind = sameKind.get(name) ?? name;
     if (!byKind.has(kind)) byKind.set(kind, createPacers(limit));

@@ -14,7 +14,7 @@ describe('the pacer', () => {
     assert.deepEqual(waits, [0, 0, 0, 100, 200, 300]);
   });
 
-  test('in any second lets pass at most its rate and one burst', () => {
+  test('lets at most its rate and one burst pass in any second', () => {
     const pacer = createPacer({ perSecond: 50, burst: 10 });
     const sent: number[] = [];
     for (let now = 0; now < 5_000; now += 1) {
@@ -96,7 +96,7 @@ describe('the breaker', () => {
     assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  test('is not held open by answers that come late, from before it opened', () => {
+  test('is closed by a late answer to a request from before it opened', () => {
     const breaker = open();
     breaker.answered();
     assert.equal(breaker.isOpen(0), false);

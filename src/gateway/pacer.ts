@@ -1,6 +1,6 @@
 /**
  * Spreads requests over time: at most `perSecond` on average, and `burst` at once. It only counts;
- * the caller waits. All times are milliseconds of a stopwatch.
+ * the caller waits. All times are in milliseconds on a monotonic clock.
  */
 export function createPacer({ perSecond, burst }: { perSecond: number; burst: number }) {
   const interval = 1000 / perSecond;

@@ -4,11 +4,11 @@ import type { GatewayName } from './gateway-name.ts';
 import type { GatewayLimits } from './limit-gateway.ts';
 import { prefixCharactersMax } from './statement.ts';
 
-/** The protocols that an adapter speaks. */
+/** The protocols that the adapters speak. */
 export const protocols = ['stripe', 'hyperswitch'] as const;
 export type Protocol = (typeof protocols)[number];
 
-/** How to reach a gateway. The adapter of its protocol reads the settings and checks them. */
+/** How to reach a gateway. The adapter for its protocol reads the settings and checks them. */
 export type GatewaySettings = {
   protocol: Protocol;
   environment: 'sandbox' | 'production';
@@ -55,7 +55,7 @@ export type AdapterSettings = {
     frameOrigins?: string;
     verificationAmount?: string;
   };
-  /** Everything that is wrong with them, besides `commonProblems`. */
+  /** Everything that is wrong with the settings, besides `commonProblems`. */
   problems(settings: GatewaySettings): string[];
   limits(settings: GatewaySettings): GatewayLimits;
   capabilities(settings: GatewaySettings): Capabilities;
@@ -66,7 +66,7 @@ export type AdapterSettings = {
 /** A shorter secret could be guessed, and events move money. */
 const webhookSecretCharactersMin = 16;
 
-/** Null if it is not known. The test gateway has its own prefix. */
+/** Returns null if the prefix is not known. The test gateway has its own prefix. */
 export function statementPrefix({ statementPrefix, testGateway }: GatewaySettings): string | null {
   return statementPrefix ?? (testGateway ? 'TRANCHE' : null);
 }
@@ -85,7 +85,7 @@ export function commonProblems(
     scriptUrl,
   } = settings;
   if (environment === 'production' && settings.testGateway) {
-    problems.push('Production does not run on a test gateway.');
+    problems.push('Production must not run on a test gateway.');
   }
   if (secret !== undefined && secret.length < webhookSecretCharactersMin) {
     problems.push(

@@ -28,7 +28,7 @@ export function statementSuffix(
   return /[a-z]/i.test(suffix) ? suffix : 'Payment'.slice(0, room);
 }
 
-/** The description of a payment in the gateway's own records. It never has personal data. */
+/** The description of a payment in the gateway's own records. It contains no personal data. */
 export function paymentDescription(merchant_name: string, place: PlanPlace): string {
   const which = placeText(place);
   return which === '' ? `Payment to ${merchant_name}` : `Payment ${which} to ${merchant_name}`;

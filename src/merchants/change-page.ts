@@ -14,7 +14,7 @@ import {
 
 type PageMembers = Pick<MerchantRow, 'short_name' | 'no_fees' | 'language'> & MerchantProfile;
 
-/** The new values of what shoppers read about a merchant. A logo is given as the bytes of a PNG. */
+/** New values of the members that shoppers read. A logo is given as the bytes of a PNG. */
 export type PageChange = Partial<Omit<PageMembers, 'logo'>> & { logo?: Buffer | null };
 
 /**

@@ -1,4 +1,5 @@
 import type { Handle } from '#platform/database/database.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
@@ -26,7 +27,7 @@ import {
 } from './merchant.ts';
 
 /**
- * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the
+ * Sets the bands and terms for new checkouts; existing ones keep theirs (decision 0011). Sets the
  * term that the hosted page selects at first, on open checkouts too, and the amount above which a
  * refund needs two people. Absent members keep their values. `was` holds the values that the
  * operator read; the change is refused if they have changed since. If fewer refunds need two people
@@ -88,15 +89,16 @@ export async function changeRules(
     const earlier = thresholdOf(deps, merchant);
     const to = thresholdOf(deps, { four_eyes_above: own });
     if (!isLooser(to, earlier)) return;
+    const money = (cents: number | null) => showMoney(cents as number, merchant.territory);
     await liftReview(deps, db, operator, {
       mayLiftReview: wanted.mayLiftReview,
       merchant_id: id,
-      did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of this merchant need two people: it was ${earlier} cents${to === null ? '' : ` and is ${to} cents now`}.`,
+      did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of this merchant need two people: it was ${money(earlier)}${to === null ? '' : ` and is now ${money(to)}`}.`,
     });
   }
 }
 
 const bandsRefused =
-  'Only an administrator of all merchants may add amounts or terms to the bands. Yours can be narrowed here.';
+  'Only an administrator of all merchants may add amounts or terms to the bands. You can only narrow them.';
 
 const noMerchant = (id: string) => new OperatorError(`There is no merchant ${id}.`);

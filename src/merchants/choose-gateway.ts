@@ -5,8 +5,8 @@ import { findMerchantRow, lockMerchant, moveGateways } from './merchant.sql.ts';
 import type { MerchantRow } from './merchant.ts';
 
 /**
- * Chooses the gateway of a merchant's new checkouts, and the one that stands in for it while it does
- * not answer. Existing checkouts keep the gateway that they began with (decision 0029).
+ * Chooses the gateway for a merchant's new checkouts, and the one that stands in for it while it
+ * does not answer. Existing checkouts keep the gateway that they began with (decision 0029).
  */
 export async function chooseGateways(
   deps: OperatorDeps,
@@ -17,7 +17,7 @@ export async function chooseGateways(
     throw new OperatorError('A second gateway stands in for a first one. Name both.');
   }
   if (second_gateway !== null && second_gateway === gateway) {
-    throw new OperatorError('The second gateway must be another one.');
+    throw new OperatorError('The second gateway must differ from the first.');
   }
   return await operate(deps, operator, 'merchants gateway', async (db) => {
     const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;

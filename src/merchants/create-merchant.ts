@@ -1,3 +1,4 @@
+import { showMoney } from '#platform/shared/money.ts';
 import { isPlainLine } from '#platform/shared/plain-text.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
@@ -57,10 +58,11 @@ export async function createMerchant(
     await insertMerchant(db, { id, name, territory, created_at: now, ...terms });
     const above = thresholdOf(deps, terms);
     if (isLooser(above, deps.fourEyesAbove)) {
+      const money = (cents: number | null) => showMoney(cents as number, found);
       await liftReview(deps, db, operator, {
         mayLiftReview: merchant.mayLiftReview,
         merchant_id: id,
-        did: `added this merchant, whose refunds ${above === null ? 'never need two people' : `need two people only above ${above} cents`}; the default is ${deps.fourEyesAbove} cents.`,
+        did: `added this merchant, whose refunds ${above === null ? 'never need two people' : `need two people only above ${money(above)}`}; the default is ${money(deps.fourEyesAbove)}.`,
       });
     }
     const result = (await findMerchant(db, deps.clock, id)) as Merchant;

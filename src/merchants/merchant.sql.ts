@@ -217,7 +217,7 @@ export async function moveClock(db: Handle, id: string, clock_ahead_ms: number):
   await db.updateTable('merchants').set({ clock_ahead_ms }).where('id', '=', id).execute();
 }
 
-/** How far each merchant's clock that is not on real time is ahead, in milliseconds. */
+/** The merchants whose clocks are ahead of real time, and by how many milliseconds. */
 export async function listMerchantClocks(db: Handle): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('merchants')

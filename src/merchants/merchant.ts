@@ -39,20 +39,20 @@ export type MerchantRow = MerchantProfile & {
   /** The language of its statements. */
   language: Language;
   four_eyes_above: OwnThreshold;
-  /** Whether an integration that acts for it ever asked for events (decision 0033). */
+  /** Whether an integration that acts for it has ever asked for events (decision 0033). */
   has_events: boolean;
-  /** The gateway of new checkouts and the one that stands in for it. Null follows the default. */
+  /** The gateway for new checkouts and the one that stands in for it. Null follows the default. */
   gateway: GatewayName | null;
   second_gateway: GatewayName | null;
 };
 
 /**
  * A refund above this many cents needs two people (decision 0074). `none` means that one person is
- * enough for any refund. Null follows the default of all merchants.
+ * enough for any refund. Null follows the default for all merchants.
  */
 export type OwnThreshold = number | 'none' | null;
 
-/** The default of all merchants, in cents. Null if one person is enough. */
+/** The default for all merchants, in cents. Null if one person is enough. */
 export type FourEyesDefault = { fourEyesAbove: number | null };
 
 /** The amount above which refunds of a merchant need two people. Null if no refund does. */
@@ -94,7 +94,7 @@ export type Merchant = MerchantRow & {
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant of which only the id and the lead of its clock are known. */
+/** The current time on a merchant's clock. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
@@ -114,7 +114,7 @@ export function onOwnClock(clock: Clock, row: MerchantRow): Merchant {
   };
 }
 
-/** The text of the shopper's card statement for a payment. */
+/** The facts from which the text on the shopper's card statement is made. */
 export function statementOf(
   { name, short_name }: Pick<Merchant, 'name' | 'short_name'>,
   instalments: number[],
@@ -185,7 +185,7 @@ export function explainBadShortName(name: string | null): string | null {
   const isShort = name.length >= 2 && name.length <= shortNameCharactersMax;
   return isPrintable && isShort && name.trim() === name && /[a-z]/i.test(name)
     ? null
-    : `The short name must have 2 to ${shortNameCharactersMax} characters of ASCII, a letter among them, and none of < > \\ ' " *.`;
+    : `The short name must have 2 to ${shortNameCharactersMax} ASCII characters, at least one of them a letter, and none of < > \\ ' " *.`;
 }
 
 const addressLinesMax = 6;
@@ -220,12 +220,12 @@ function isContact(text: string): boolean {
 export function explainBadThreshold(threshold: OwnThreshold): string | null {
   return threshold === null || threshold === 'none' || threshold === 0 || isAmount(threshold)
     ? null
-    : 'The threshold for two people must be an integer of cents, or none.';
+    : 'The threshold for two people must be a whole number of cents, or none.';
 }
 
 /**
- * `10000 and 99999 or between 200000 and 300000 cents`. Adjoining bands form one range (decision
- * 0002).
+ * Describes bands: `between 10000 and 99999 or between 200000 and 300000 cents`. Adjoining bands
+ * form one range (decision 0002).
  */
 export function describeBands(rules: Rule[]): string {
   const ranges: { from: number; to: number }[] = [];
@@ -255,8 +255,8 @@ export function explainBadRules(rules: unknown): string | null {
     const { from_amount, to_amount, terms, ...rest } = rule as Record<string, unknown>;
     const [unknownMember] = Object.keys(rest);
     if (unknownMember !== undefined) return `${band} has the unknown member ${unknownMember}.`;
-    if (!isAmount(from_amount)) return `${band}: from_amount must be a positive integer of cents.`;
-    if (!isAmount(to_amount)) return `${band}: to_amount must be a positive integer of cents.`;
+    if (!isAmount(from_amount)) return `${band}: from_amount must be a positive integer, in cents.`;
+    if (!isAmount(to_amount)) return `${band}: to_amount must be a positive integer, in cents.`;
     if (to_amount < from_amount) return `${band}: to_amount is below from_amount.`;
     if (from_amount <= previousTo) {
       return `${band} must begin above ${previousTo}: bands ascend and do not overlap.`;

@@ -3,7 +3,7 @@ import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { findMerchant, lockMerchant, moveClock } from './merchant.sql.ts';
 import type { Merchant } from './merchant.ts';
 
-/** Moves a sandbox merchant's clock, and only forward, even if two callers move it at once. */
+/** Moves a sandbox merchant's clock forward, never back, even if two callers move it at once. */
 export async function setClock(
   deps: { clock: Clock },
   db: Handle,

@@ -163,7 +163,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
     await signIn(visit, page);
     await page.getByRole('button', { name: 'Something is wrong' }).click();
     await page.getByRole('button', { name: 'Send', exact: true }).click();
-    await page.getByText('Write what is wrong first.').waitFor();
+    await page.getByText('First, write what is wrong.').waitFor();
     await page.getByLabel('What is wrong?').fill('I do not know this shop.');
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.getByText('Thank you. We have your message.').waitFor();

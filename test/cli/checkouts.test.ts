@@ -60,7 +60,7 @@ test('a checkout is shown with its whole history, in order of time', async () =>
     'payment 2, charge of R 500,00, collected',
     'refund 1 requested, R 1 200,00',
     'refund 1 approved by nomsa',
-    'refund 1 takes R 500,00 less of payment 3',
+    'refund 1 takes R 500,00 off payment 3',
     'refund 1 takes R 500,00 of payment 2 back to the card',
     'refund 1 takes R 200,00 of payment 1 back to the card',
     'refund 1 complete',

@@ -113,7 +113,7 @@ test('a production command warns without the addresses and the mail server of it
     assert.equal((await commandLine(complete).run('merchants', 'list')).stderr, '');
     const withoutGateway = commandLine({ ...complete, STRIPE_SECRET_KEY: '' });
     const preview = ['refunds', 'preview', unknownId, '--amount', '100'];
-    await withoutGateway.refused(1, /settings of the gateway are not set/, ...preview);
+    await withoutGateway.refused(1, /gateway's settings are missing/, ...preview);
   });
 });
 

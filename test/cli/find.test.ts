@@ -279,7 +279,10 @@ test('nothing is found where there is nothing, whatever the text', async () => {
   }
   assert.deepEqual(await find('x'.repeat(10_000)), []);
   const { stdout } = await tranche.run('find', 'no-such-order');
-  assert.match(stdout, /^Nothing was found\. `tranche find --help` says what can be searched\.$/m);
+  assert.match(
+    stdout,
+    /^Nothing was found\. `tranche find --help` says what you can search for\.$/m,
+  );
   await tranche.refused(2, /TEXT is missing/, 'find', ' ');
 });
 

@@ -139,12 +139,12 @@ test('a merchant has the default threshold until it gets its own, and a looser o
     return data.filter((one: { merchant_id: string }) => one.merchant_id === id).length;
   };
   const { id } = await create();
-  assert.equal(await shown(id), 'for refunds above R 10 000,00, the default of all merchants');
+  assert.equal(await shown(id), 'for refunds above R 10 000,00, the default for all merchants');
   for (const [above, words, raised] of [
     ['50000', 'for refunds above R 500,00, set for this merchant', 0],
-    ['default', 'for refunds above R 10 000,00, the default of all merchants', 1],
+    ['default', 'for refunds above R 10 000,00, the default for all merchants', 1],
     ['none', 'for no refunds, set for this merchant', 2],
-    ['default', 'for refunds above R 10 000,00, the default of all merchants', 2],
+    ['default', 'for refunds above R 10 000,00, the default for all merchants', 2],
     ['1000001', 'for refunds above R 10 000,01, set for this merchant', 3],
   ] as const) {
     await tranche.json('merchants', 'rules', id, '--four-eyes-above', above);

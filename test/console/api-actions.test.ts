@@ -192,7 +192,7 @@ test('a payment whose bank does not answer says so, and when it is asked again',
   const url = `/api/checkouts/${shopper.id}`;
   const { body } = await askExactly(console(), support, 'GET', url);
   const said =
-    /The bank was asked at \d\d:\d\d and has not answered yet\. It is asked again (in a moment|at \d\d:\d\d)\. Nothing to do\.$/;
+    /The bank was asked at \d\d:\d\d and has not answered yet\. It will be asked again (in a moment|at \d\d:\d\d)\. You need not do anything\.$/;
   assert.match(body.waiting, said);
   assert.match(body.timeline.at(-1).description, said);
   // The command line shows all times in UTC.
@@ -300,7 +300,7 @@ describe('a conversation with a shopper', () => {
     paying.clock.advance({ seconds: 1 });
     await acting.post('report', { text: 'Two' });
     const answer = { request_id: request(), seen_at: seen.moved_at, text: 'Yes', solves: true };
-    assert.match(await refused(409, post(support, `${url}/answer`, answer)), /newer texts/);
+    assert.match(await refused(409, post(support, `${url}/answer`, answer)), /newer messages/);
     assert.match(
       await refused(409, post(support, `${url}/solve`, { seen_at: seen.moved_at })),
       /newer/,
@@ -361,7 +361,7 @@ describe('a refund in the console', () => {
     );
     assert.equal((await shopper.rows('refund_requests')).length, 1);
     const tooMuch = await done(post(support, `${url}/refund-preview`, { amount: 90_001 }));
-    assert.match(tooMuch.refusal, /remainder of 90000 cents/);
+    assert.match(tooMuch.refusal, /remainder of R\s900,00/);
     const again = { amount: 90_001, request_id: paying.service.deps.random.uuid() };
     assert.match(await refused(409, post(support, `${url}/refunds`, again)), /remainder/);
     await assertBalanced(paying, shopper);
@@ -394,7 +394,7 @@ describe('a refund in the console', () => {
       assert.equal(winners.length, 1, JSON.stringify(answers.map(({ body }) => body)));
       for (const { status, body } of answers.filter((one) => one.status !== 200)) {
         assert.equal(status, 409);
-        assert.match(body.error.message, /only one that waits for review/);
+        assert.match(body.error.message, /only a refund that is waiting for review/);
       }
       await paying.work();
       const [row] = await shopper.rows('refund_requests');
@@ -414,7 +414,7 @@ describe('a refund in the console', () => {
     assert.deepEqual([declined.view, declined.reason], ['failed', reason]);
     for (const one of [reviewer, await person('on-call')]) {
       const retry = post(one, `/api/refunds/${id}/retry`);
-      assert.match(await refused(409, retry), /never approved.*ask for a new refund/);
+      assert.match(await refused(409, retry), /never approved.*request a new refund/);
     }
     assert.deepEqual(await partsOf(shopper, id), []);
     const failing = await askRefund(paying, shopper, 30_000);
@@ -590,8 +590,8 @@ describe('above the threshold of a merchant', () => {
     assert.ok(raised.every(({ detail }) => detail.startsWith(`${admin.email} `)));
     for (const did of [
       /ended the review of refunds/,
-      /removed .* 15000/,
-      /raised .* is 15000 cents now/,
+      /removed .*: it was R\s150,00\./,
+      /raised .* and is now R\s150,00\./,
     ]) {
       assert.equal(raised.filter(({ detail }) => did.test(detail)).length, 1, String(did));
     }
@@ -799,10 +799,10 @@ describe('above the threshold of a merchant', () => {
     ]);
     assert.equal(rows.length, 4);
     const [added, rotated, addedShared, managed] = rows.map(({ detail }) => detail as string);
-    assert.match(added ?? '', / added an integration and saw its credentials: .* restore it/);
-    assert.match(rotated ?? '', / rotated the client secret of an integration and saw it/);
+    assert.match(added ?? '', / added an integration and saw its credentials: .* undo it/);
+    assert.match(rotated ?? '', / rotated and saw the client secret of an integration/);
     assert.ok(addedShared?.includes(merchant_id));
-    assert.ok(managed?.includes(`act for merchant ${other.merchant.id}: `));
+    assert.ok(managed?.includes(`act for merchant ${other.merchant.id}.`));
   });
 
   test('of reviewers who approve at once, one is the first and one the second', async () => {
@@ -1291,7 +1291,7 @@ describe('the actions of the command line', () => {
     const gone = await done(send(own, 'http://127.0.0.1:1/'));
     assert.deepEqual(
       [gone.reason, gone.summary],
-      ['connect', 'No server listens at this address.'],
+      ['connect', 'No server is listening at this address.'],
     );
     const byCommand = await tranche.json('integrations', 'test-callback', account.id, '--url', url);
     assert.equal(byCommand.delivered, true);
@@ -1897,7 +1897,7 @@ describe('the money of merchants', () => {
     assert.deepEqual([staged.status, staged.staged_at !== null], ['needs_response', true]);
     assert.deepEqual([staged.is_staged, staged.is_outdated], [true, false]);
     assert.equal(staged.evidence_hash, open.evidence_hash);
-    assert.match(await refused(409, submit('0'.repeat(64))), /staged anew since you looked/);
+    assert.match(await refused(409, submit('0'.repeat(64))), /staged again since you looked/);
     const submitted = await done(submit(staged.evidence_hash));
     assert.equal(submitted.status, 'under_review');
     assert.deepEqual(
@@ -2029,7 +2029,7 @@ describe('the money of merchants', () => {
     assert.match(await refused(422, add(large)), /content/);
     assert.match(await refused(400, add(large + large)), /larger than/);
     assert.match(await refused(422, add('%PDF')), /content/);
-    assert.match(await refused(409, add('PGh0bWw+')), /whole PDF, PNG or JPEG/);
+    assert.match(await refused(409, add('PGh0bWw+')), /complete PDF, PNG or JPEG/);
     assert.match(await refused(422, add('AAAA', { kind: 'video' })), /kind/);
     assert.match(await refused(409, add('AAAA', { name: 'a\nb' })), /name of a file/);
     await done(post(admin, `${url}/accept`));

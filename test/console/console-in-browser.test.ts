@@ -158,7 +158,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
     await page.context().clearCookies();
     await page.goto(link);
-    await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+    await page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
     assert.deepEqual(await axeViolations(page), []);
     assert.deepEqual(complaints, []);
   });

@@ -250,7 +250,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       ['/refunds?view=complete', 'ORDER-1'],
       ['/overdue', 'May work'],
       ['/callbacks?view=all', 'ORDER-1'],
-      ['/callbacks?view=destinations', /127[.]0[.]0[.]1|in 7 days/],
+      ['/callbacks?view=destinations', /127[.]0[.]0[.]1|in the last 7 days/],
       ['/disputes', 'ORDER-3'],
       [`/disputes/${dispute}`, 'The disputed payment is number 1'],
       ['/payouts', /^TR/],

@@ -40,7 +40,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await second.page.goto(first.page.url());
     await second.page.getByText('by First Person').waitFor();
     await second.page.getByRole('button', { name: 'Confirm the account…' }).click();
-    await second.page.getByText('by a telephone number that you already had').waitFor();
+    await second.page.getByText('on a telephone number that you already had').waitFor();
     assert.deepEqual(await axeViolations(second.page), []);
     await second.page.getByLabel('Account number').fill('012 345 6789');
     await second.page.getByRole('button', { name: /^Pay Bean There to account … 6789$/ }).click();
@@ -61,7 +61,9 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     const { page, complaints } = await console.withSession(t, ['admin'], 'Busi Mabaso');
     await page.goto(`${url}/merchants/${account.merchant.id}`);
     await page.getByRole('button', { name: 'Change the rules' }).click();
-    await page.getByText(/^For refunds above R.10.000,00, the default of all merchants$/).waitFor();
+    await page
+      .getByText(/^For refunds above R.10.000,00, the default for all merchants$/)
+      .waitFor();
     await page.getByRole('combobox', { name: 'Two people approve refunds' }).click();
     await page.getByRole('option', { name: 'Above an amount set for this merchant' }).click();
     await page.getByLabel('Two people approve refunds above').fill('750,00');
@@ -86,7 +88,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Approve refunds of Bean There at once' }).click();
     await page.getByText('New refunds are approved at once.').waitFor();
     await page.getByRole('main').getByText('Approved at once').waitFor();
-    const change = page.getByRole('button', { name: 'Change the limit of POST /api/refunds' });
+    const change = page.getByRole('button', { name: 'Change the limit for POST /api/refunds' });
     const limit = page.locator('.limit', { has: change });
     await limit.getByText('1 request in 1 s, as in the contract').waitFor();
     await change.click();

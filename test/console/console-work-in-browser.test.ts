@@ -60,18 +60,20 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const first = await console.withSession(t, ['refunds'], 'First Reviewer');
     await first.page.goto(`${url}/refunds?refund=${refund}`);
     await first.page.getByText('two people have to approve it').waitFor();
-    await first.page.getByRole('button', { name: /^Approve R.200,00 as first person$/ }).click();
-    await first.page.getByText('It now needs a second person').waitFor();
+    await first.page.getByRole('button', { name: /^Approve R.200,00 as first approver$/ }).click();
+    await first.page.getByText('It now needs a second approval').waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'requested');
     await first.page.goto(`${url}/refunds?refund=${refund}`);
     await first.page.getByText('Another person has to approve it too').waitFor();
-    const again = first.page.getByRole('button', { name: /as second person$/ });
+    const again = first.page.getByRole('button', { name: /as second approver$/ });
     assert.equal(await again.isDisabled(), true);
     const second = await console.withSession(t, ['refunds'], 'Second Reviewer');
     await second.page.goto(`${url}/refunds?refund=${refund}`);
     await second.page.getByText('Your approval starts the refund').waitFor();
-    await second.page.getByRole('button', { name: /^Approve R.200,00 as second person$/ }).click();
+    await second.page
+      .getByRole('button', { name: /^Approve R.200,00 as second approver$/ })
+      .click();
     await second.page.getByText(/200,00 is approved/).waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'complete');
@@ -91,12 +93,12 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       .getByText(/^First Reviewer \(\S+@\S+\) asked for it\. Your approval starts/)
       .waitFor();
     assert.equal(await page.getByText('two people have to approve it').count(), 0);
-    await page.getByRole('button', { name: /^Approve R.150,00 as second person$/ }).waitFor();
+    await page.getByRole('button', { name: /^Approve R.150,00 as second approver$/ }).waitFor();
     // When it is approved together with one that needs two people, only this one starts.
     const other = await askRefund(paying, shopper, 11_000);
     await page.goto(`${url}/refunds`);
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
-    await page.getByText('1 then needs a second person.').waitFor();
+    await page.getByText('1 then needs a second approval.').waitFor();
     const both = /^Approve 2 refunds of R.260,00 and start 1 of R.150,00$/;
     await page.getByRole('button', { name: both }).click();
     await page.getByText('Approving refunds').waitFor();
@@ -311,7 +313,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const second = await console.withSession(t, ['finance']);
     await second.page.goto(first.page.url());
     await second.page.getByText(/^First Approver \(\S+@\S+\) approved it first\./).waitFor();
-    await second.page.getByRole('button', { name: /as second person$/ }).click();
+    await second.page.getByRole('button', { name: /as second approver$/ }).click();
     await second.page.getByText('Approvals').waitFor();
     await second.page.getByText('2 of 2').waitFor();
     const id = await openDispute(paying, disputed);
@@ -376,7 +378,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await write('It has come.');
     await page.clock.fastForward(31_000);
     await page.getByText('It has come.').waitFor();
-    await page.getByText('There are newer texts above.').waitFor();
+    await page.getByText('There are newer messages above.').waitFor();
     await page.getByRole('button', { name: 'Answer and solve' }).click();
     await page.getByText(/^The answer is being sent/).waitFor();
     await page.locator('.own', { hasText: 'It left on Monday.' }).waitFor();

@@ -231,7 +231,7 @@ describe('an invitation at the console', () => {
       const { url } = (await post(withoutMail, second, `/api/people/${id}/release`, { was })).body;
       const alert = await alertAbout(id);
       assert.deepEqual([alert.kind, alert.caused_by], [kind, second.email]);
-      assert.match(alert.detail ?? '', /got the link of the person, because mail is off/);
+      assert.match(alert.detail ?? '', /got the person’s link, because mail is off/);
       const close = (one: ConsolePerson) =>
         post(withoutMail, one, `/api/alerts/${alert.id}/close`, { reason: 'Agreed.' });
       assert.match((await close(second)).body.error.message, /^Your own action/);
@@ -847,7 +847,7 @@ describe('a merchant’s administrator who invites', () => {
         body: { name: 'Thabo', roles: ['viewer'] },
       });
       assert.deepEqual([patched.status, patched.body.name], [200, 'Thabo']);
-      assert.match((await till(email)).body.error.message, /is invited already, as Thabo: viewer/);
+      assert.match((await till(email)).body.error.message, /is already invited, as Thabo: viewer/);
       const again = await till(email, ['viewer']);
       assert.equal(again.body.person.id, id, 'an address is listed once');
       assert.deepEqual((await read(by, `${about}/sessions`)).data, []);

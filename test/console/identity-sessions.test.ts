@@ -103,8 +103,7 @@ describe('a session', () => {
       [last, 'takes merchants', null],
       [last, 'revokes the person', [merchant.id]],
     ] as const) {
-      const refusal =
-        /Your session ended, or your access was changed, meanwhile\. Nothing was done/;
+      const refusal = /Your session has ended, or your access was changed\. Nothing was done/;
       const refused = attempt(
         session.session_id,
         ends[how] as never,

@@ -198,7 +198,7 @@ describe('separate roles', () => {
     try {
       const tranche = commandLine({ DATABASE_URL: owner.url });
       const refusal = new RegExp(
-        `at migration ${newest + 1}.*Run the command of the newer version`,
+        `at migration ${newest + 1}.*Run this command from the newer version`,
       );
       await tranche.refused(1, refusal, 'database', 'grant', 'serve', roles.serve);
       assert.equal(await granted(), true);

@@ -291,7 +291,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'the key of the other environment',
         { header: right, key: key.replace('sandbox', 'production') },
-        /signing key of the production environment/,
+        /signing key for the production environment/,
       ],
       [
         'quotes in the key that was used',

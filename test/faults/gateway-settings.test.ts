@@ -64,7 +64,7 @@ test('names, keys and closed gateways that cannot be right are refused at the st
     [{ GATEWAYS: 'main,main', ...main }, /must be different names/],
     [{ GATEWAYS: 'main,Peach', ...main }, /must be different names/],
     [{ GATEWAYS: 'main,', ...main }, /must be different names/],
-    [{ GATEWAYS: 'main,peach', ...main }, /GATEWAYS names peach, and no key of it is set/],
+    [{ GATEWAYS: 'main,peach', ...main }, /GATEWAYS names peach, but none of its keys is set/],
     [{ GATEWAYS: 'peach', ...peach, ...main }, /GATEWAYS does not name main/],
     [{ ...both, GATEWAY_PEACH_CLOSED: 'yes' }, /GATEWAY_PEACH_CLOSED is "yes"/],
     [
@@ -73,7 +73,7 @@ test('names, keys and closed gateways that cannot be right are refused at the st
     ],
     [
       { ...both, GATEWAY_PEACH_STRIPE_SECRET_KEY: 'sk_test_two' },
-      /The keys of two gateways are set of peach/,
+      /The keys of two gateways are set for peach/,
     ],
     [
       { ...both, GATEWAYS: 'main,two', GATEWAY_TWO_STRIPE_SECRET_KEY: 'sk_test_main' },

@@ -531,7 +531,7 @@ describe('two gateways that use the same references', () => {
       ids.push(dispute.id);
     }
     const { db } = deps.database;
-    await assert.rejects(mustFindDispute(db, 'dp_same'), /More than one dispute is called dp_same/);
+    await assert.rejects(mustFindDispute(db, 'dp_same'), /More than one dispute has the reference/);
     for (const id of ids) assert.equal((await mustFindDispute(db, id)).dispute.id, id);
   });
 

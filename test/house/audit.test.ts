@@ -56,7 +56,7 @@ test('a wrong signature fails a build, a missing one is reported', () => {
   const one = (name: string) => ({ name, version: '1.0.0' });
   assert.deepEqual(judgeSignatures({ invalid: [one('a')], missing: [one('b')] }), {
     failures: ['a@1.0.0: its signature is wrong'],
-    notes: ['b@1.0.0: the registry has no signature of it'],
+    notes: ['b@1.0.0: the registry has no signature for it'],
   });
 });
 
@@ -77,7 +77,7 @@ test('a registry that knows of a severe vulnerability fails the audit, which als
     'scripts/release.mjs',
   );
   assert.match(stderr, /No release is made of packages that the audit refuses/);
-  assert.match(stderr, /fastify: high, to be mended within 7 days \(A hole/);
+  assert.match(stderr, /fastify: high, to be fixed within 7 days \(A hole/);
   assert.match(stderr, /@stryker-mutator\/core: high, not in a release \(A hole/);
   assert.equal(code, 1);
 });

@@ -255,7 +255,7 @@ test('a document names files, links and headings that exist', (t) => {
   assert.deepEqual(findDeadPaths(root), [
     'README.md:1 names src/b.ts, which does not exist',
     'README.md:1 links to c.md, which does not exist',
-    'SECURITY.md:3 links to #another, which is no heading there',
+    'SECURITY.md:3 links to #another, which is not a heading there',
     'src/README.md:1 names e.ts, which is not in its folder',
   ]);
 });
@@ -338,15 +338,15 @@ test('the assessment by ASVS has each requirement once, and names files and test
   });
   const document = 'docs/operators/asvs.md';
   assert.deepEqual(findAsvsGaps(root), [
-    `${document}: 1.1.1 is there twice`,
-    `${document}: 1.1.2 is of level 2`,
-    `${document}: 1.1.2 is met, and no test or document shows it`,
+    `${document}: 1.1.1 is listed twice`,
+    `${document}: 1.1.2 has level 2`,
+    `${document}: 1.1.2 is met, but no test or document shows it`,
     `${document}: 1.1.3 names src/b.ts, which does not exist`,
-    `${document}: 1.1.3 names "breaks", which is no test of test/a.test.ts`,
-    `${document}: 1.1.5 is no requirement of levels 1 and 2`,
-    `${document}: 1.1.6 is no requirement of levels 1 and 2`,
+    `${document}: 1.1.3 names "breaks", which is not a test in test/a.test.ts`,
+    `${document}: 1.1.5 is not a requirement of levels 1 and 2`,
+    `${document}: 1.1.6 is not a requirement of levels 1 and 2`,
     `${document}: 1.1.6 has an empty cell`,
-    `${document}: 1.1.7 is no requirement of levels 1 and 2`,
+    `${document}: 1.1.7 is not a requirement of levels 1 and 2`,
     `${document}: 1.1.7 is "open": write met, not ours`,
     `${document} does not have 1.1.4`,
     `${document} must say: 4 are met, 2 are not ours.`,

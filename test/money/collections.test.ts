@@ -182,7 +182,7 @@ describe('a collection that is declined', () => {
     const shopper = await bought(3, { card: cards.laterLost });
     await paying.pass({ days: 32 });
     const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:2`);
-    await assert.rejects(retry, /declined this card \(lost_card\) and forbids another charge/);
+    await assert.rejects(retry, /declined this card \(lost_card\) and forbids charging it again/);
     await paying.pass({ days: 40 });
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 overdue']);
     const rows = await shopper.rows('collections');
@@ -227,7 +227,7 @@ describe('a collection that is declined', () => {
     const { rows } = await pool.query('select detail from alerts where subject_id = $1', [
       shopper.id,
     ]);
-    assert.match(rows[0].detail, /does not take its amount, and the bank was not asked/);
+    assert.match(rows[0].detail, /does not accept the amount, and the bank was not asked/);
     refusing.mock.restore();
     const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:2`);
     assert.equal((await retry).status, 'collected');

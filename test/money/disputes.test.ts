@@ -319,7 +319,7 @@ test('operators are warned once before the deadline, and a dispute without evide
 test('after a loss the plan stays paused until an operator lets it go on', async () => {
   const shopper = await collected();
   const { id } = await dispute(shopper);
-  await tranche.refused(1, /decide when it is over/, 'disputes', 'rest', id, '--due');
+  await tranche.refused(1, /decide once it has ended/, 'disputes', 'rest', id, '--due');
   await resolve(id, '--lost');
   await paying.pass({ days: 35 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
@@ -471,10 +471,10 @@ test('an operator cannot refund what the shopper disputes either, nor retry a re
   const { deps } = paying.service;
   const request_id = deps.random.uuid();
   const wanted = { request_id, checkout_id: shopper.id, amount: 1, reason: null };
-  await assert.rejects(requestRefund(deps, 'nomsa', wanted), /remainder of 0 cents/);
+  await assert.rejects(requestRefund(deps, 'nomsa', wanted), /remainder of R\s0,00/);
   await tranche.refused(
     1,
-    /only 0 cents of the checkout are refundable/,
+    /only R\s0,00 of the checkout can still be refunded/,
     'refunds',
     'retry',
     refund,
@@ -482,7 +482,7 @@ test('an operator cannot refund what the shopper disputes either, nor retry a re
   await resolve(id, '--lost');
   await tranche.refused(
     1,
-    /only 0 cents of the checkout are refundable/,
+    /only R\s0,00 of the checkout can still be refunded/,
     'refunds',
     'retry',
     refund,
@@ -645,10 +645,10 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   assert.equal(evidence.customer_email, 'thandi@example.com');
   for (const said of [
     /number 1\. The cardholder made it themselves, on the payment page, with the order/,
-    /3-D Secure of the disputed payment: flow frictionless, result attempt acknowledged, ECI 0/,
+    /3-D Secure for the disputed payment: flow frictionless, result attempt acknowledged, ECI 0/,
     /The card network's transaction id ntx_\w+\./,
     /agreed to these charges \(consent version /,
-    /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
+    /“By paying, you agree that we may also charge this card R\s300,00 on .* and R\s300,00 on /,
     /payment 1: R\s300,00, due on \d+ \w+ 20\d\d, collected on \d+ \w+ 20\d\d at \d\d:\d\d, receipt .*:1/,
     /All times are local times in Africa\/Johannesburg\./,
   ]) {
@@ -705,7 +705,7 @@ test('what an operator looked at is what is submitted, also if something changes
   // Another operator stages it again. The first one has not seen that.
   await tranche.json('disputes', 'evidence', id, '--stage');
   const submit = ['disputes', 'evidence', id, '--submit'];
-  await tranche.refused(1, /staged anew since you looked/, ...submit, '--hash', looked.hash);
+  await tranche.refused(1, /staged again since you looked/, ...submit, '--hash', looked.hash);
   const anew = await tranche.json('disputes', 'evidence', id);
   assert.deepEqual([anew.is_staged, anew.is_outdated], [true, false]);
   assert.match(anew.evidence.customer_name, /^Another/);
@@ -820,9 +820,9 @@ test('what a merchant supplies is checked, and files by their content', async (t
       '--field',
       'delivered_on=2026-02-01',
     ],
-    [1, /whole PDF, PNG or JPEG/, '--file', `delivery=${page}`],
+    [1, /complete PDF, PNG or JPEG/, '--file', `delivery=${page}`],
     [1, /cannot be read/, '--file', `delivery=${join(folder, 'no.pdf')}`],
-    [1, /has no file of the kind/, '--file', 'receipt='],
+    [1, /has no file of kind/, '--file', 'receipt='],
     [2, /--file is "invoice" and must be/, '--file', 'invoice=x.pdf'],
     [2, /--field is "carrier" and must be/, '--field', 'carrier'],
     [2, /or one of --ask/, '--ask', '--stage'],
@@ -843,7 +843,7 @@ test('what a merchant supplies is checked, and files by their content', async (t
   }
   await add('delivery', 1_900_000);
   await add('receipt', 1_900_000);
-  await assert.rejects(add('other', 1_900_000), /together may have 4.5 MB/);
+  await assert.rejects(add('other', 1_900_000), /may have at most 4.5 MB/);
   // A file replaces the earlier one of its kind.
   await add('receipt', 10);
   await add('other', 1_900_000);
@@ -873,7 +873,7 @@ test('a merchant is asked by mail at its contact, once a day, with a deadline be
   );
   assert.equal(more.length, 0);
   assert.match(mail.text, new RegExp(`${deps.console.merchantUrl}/disputes/${id}`));
-  assert.match(mail.text, /disputes R 300,00 of order .*: fraudulent\./);
+  assert.match(mail.text, /disputing R 300,00 of order .*: fraudulent\./);
   assert.doesNotMatch(mail.text + mail.html, /thandi|Thandi/, 'it does not name the shopper');
   const { evidence } = await tranche.json('disputes', 'evidence', id);
   assert.doesNotMatch(evidence.history, /evidence asked/, 'it is no message to the shopper');
@@ -959,7 +959,7 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
 
   const stored = await historyOf(challenged, 2);
   assert.match(stored, /charged on .* to the stored card \(Visa ending 3155\).* without the card/);
-  assert.match(stored, /The card was stored by the first payment on /);
+  assert.match(stored, /The card was stored with the first payment on /);
   assert.match(stored, /3-D Secure when the card was stored: flow challenge, result authenticated/);
 
   const verified = await historyOf(replaced, 2);
@@ -970,18 +970,18 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
   );
   assert.match(verified, /The card was stored when the bank verified it on /);
   assert.match(verified, /when the card was stored: flow frictionless, result attempt acknow/);
-  assert.match(verified, /agreed anew, for the card that was charged \(consent version /);
-  assert.match(verified, /“By saving this card you agree that it is charged …/);
+  assert.match(verified, /agreed again, for the card that was charged \(consent version /);
+  assert.match(verified, /“By saving this card, you agree that we may charge it …/);
 
   const present = await historyOf(inPerson, 2);
   assert.match(
     present,
     /number 2\. The cardholder made it themselves, on the payment page, on .* with American Express ending 0005/,
   );
-  assert.match(present, /3-D Secure of the disputed payment: result not supported\./);
+  assert.match(present, /3-D Secure for the disputed payment: result not supported\./);
   assert.match(
     await historyOf(inPerson, 1),
-    /3-D Secure of the disputed payment: flow challenge, result authenticated/,
+    /3-D Secure for the disputed payment: flow challenge, result authenticated/,
   );
 });
 
@@ -1209,7 +1209,7 @@ test('a gateway that settles in another currency: the payment is booked in its o
     const { rows } = await deps.database.pool.query(
       `select (select count(*)::int from gateway_fees where checkout_id = $1) as fees,
          (select count(*)::int from alerts where kind = 'gateway_currency'
-           and detail like '%payments in ZAR in USD%') as alerts`,
+           and detail like '%fees in USD for payments in ZAR%') as alerts`,
       [shopper.id],
     );
     assert.deepEqual(rows, [{ fees: 0, alerts: 1 }]);

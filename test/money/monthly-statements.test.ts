@@ -242,7 +242,7 @@ test('a month that is made late gets its own statement, and a month without entr
     [3, '2026-08', 1],
   ]);
   const show = ['statements', 'show', '--merchant', account.merchant.id, '--month'];
-  await tranche.refused(1, /no statement of 2026-06/, ...show, '2026-06');
+  await tranche.refused(1, /no statement for 2026-06/, ...show, '2026-06');
   await tranche.refused(2, /a month such as/, ...show, '2026-13');
 });
 

@@ -586,8 +586,8 @@ describe('a payout', () => {
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
     // The database goes away while the file is read.
     for (const [cause, told] of [
-      [new Error('Connection terminated unexpectedly'), /The database does not answer/],
-      [new TypeError('x is not a function'), /An error of the service/],
+      [new Error('Connection terminated unexpectedly'), /The database is not answering/],
+      [new TypeError('x is not a function'), /An error in the service/],
     ] as const) {
       const away = { ...deps, money: { raiseHeartbeatNow: () => Promise.reject(cause) } };
       await assert.rejects(readExport(away, 'nomsa', export_id, 'csv'), (error: Error) => {

@@ -161,7 +161,7 @@ describe('what a refund is taken from', () => {
     const shopper = await bought(1);
     const { parts, warnings, refusal } = await previewRefund(deps(), shopper.id, 99_500);
     assert.deepEqual([parts, refusal], [[], null]);
-    assert.match(warnings.join(), /waits until the first payment is captured/);
+    assert.match(warnings.join(), /will wait until the first payment is captured/);
     assert.deepEqual((await previewRefund(deps(), shopper.id, 99_000)).parts, [
       { instalment: 1, kind: 'hold', amount: 99_000 },
     ]);
@@ -342,7 +342,7 @@ describe('review', () => {
     const answers = await Promise.all([approve('nomsa'), approve('pieter'), approve('nomsa')]);
     assert.equal(answers.filter((answer) => answer === 'complete').length, 1, `${answers}`);
     for (const answer of answers.filter((one) => one !== 'complete')) {
-      assert.match(answer, /only one that waits for review can be approved/);
+      assert.match(answer, /only a refund that is waiting for review can be approved/);
     }
     assert.equal((await atGateway(shopper)).returned, 33_334);
     await assertBalanced(paying, shopper);
@@ -493,7 +493,7 @@ describe('at the gateway', () => {
     const { id, status } = await refundNow(paying, shopper, 60_000);
     assert.equal(status, 'failed');
     assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
-    await assert.rejects(retryRefund(deps(), 'nomsa', id), /only 50000 cents of the checkout/);
+    await assert.rejects(retryRefund(deps(), 'nomsa', id), /only R\s500,00 of the checkout/);
     const complete = await refundNow(paying, shopper, 50_000);
     await assert.rejects(retryRefund(deps(), 'nomsa', complete.id), /is complete: only a failed/);
     await assertBalanced(paying, shopper);
@@ -570,8 +570,8 @@ describe('a refund and', () => {
     const refund = await refundNow(paying, shopper, 100_000);
     // The refund is approved, but waits: the open collection decides from which payments it is taken.
     assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
-    await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is approved already/);
-    await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is approved already/);
+    await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is already approved/);
+    await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is already approved/);
     await paying.pass({ minutes: 1 });
     assert.equal(await statusOf(paying, refund.id), 'complete');
     assert.deepEqual(await atGateway(shopper), { taken: [33_334], held: [], returned: 33_334 });

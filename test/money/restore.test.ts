@@ -725,7 +725,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
         tranche.run('gateway', 'reconcile', '--record', '--json'),
         second.run('gateway', 'reconcile', '--record', '--json'),
       ]);
-      const refusals = runs.filter(({ stderr }) => /Another process records/.test(stderr));
+      const refusals = runs.filter(({ stderr }) => /Another process is recording/.test(stderr));
       assert.ok(refusals.length <= 1, 'one of them ends');
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
@@ -851,7 +851,7 @@ describe('a copy of the database on another server', () => {
     await bought();
     await restored(backup, async (again) => {
       const problem = await again.service.deps.money.problem();
-      assert.match(problem ?? '', /does not know pi_\w+ of the gateway/);
+      assert.match(problem ?? '', /does not know pi_\w+, which the gateway has/);
     });
   });
 });

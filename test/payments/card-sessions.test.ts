@@ -351,7 +351,7 @@ test('a retry waits as long as the card network asks, and the history says why',
   await deps.database.pool.query(put, [shopper.id, 'overdue', null]);
   await assert.rejects(
     retryInstalment(deps, 'nomsa', `${shopper.id}:2`),
-    /asks to wait until .* at 08:00 before it is asked again/,
+    /asks us to wait until .* at 08:00 before it is asked again/,
   );
   const [row] = await reading(deps, async (db) => {
     const rows = await listInstalments(db, waiting);
@@ -359,13 +359,13 @@ test('a retry waits as long as the card network asks, and the history says why',
     return await presentOverdue(deps.clock, db, 'all merchants', late);
   });
   assert.equal(row?.is_retry_sensible, false);
-  assert.match(row.advice, /asks to wait until .* at 08:00/);
+  assert.match(row.advice, /asks us to wait until .* at 08:00/);
   await deps.database.pool.query(put, [shopper.id, waiting.status, waiting.due_at]);
   const history = await readCheckoutHistory(paying.service.deps, 'all merchants', shopper.id);
   assert(history);
   const texts = timelineOf(history).map(({ description }) => description);
   assert.ok(
-    texts.some((text) => text.includes('asks to wait 4 days')),
+    texts.some((text) => text.includes('asks us to wait 4 days')),
     texts.join('\n'),
   );
 });
@@ -448,7 +448,7 @@ describe('a refund that the gateway cannot take is refused in the preview', () =
     await shopper.pay(1);
     await paying.pass({ days: 1 });
     assert.equal((await preview(shopper, 100)).refusal, null);
-    assert.match((await preview(shopper, 99)).refusal ?? '', /refunds at least 100 cents/);
+    assert.match((await preview(shopper, 99)).refusal ?? '', /refunds at least R\s1,00/);
     const { pool } = paying.service.deps.database;
     // These are ten refunds, as ten requests would have made them.
     await pool.query(
@@ -465,7 +465,7 @@ describe('a refund that the gateway cannot take is refused in the preview', () =
        from made join instalments i using (checkout_id)`,
       [shopper.id],
     );
-    assert.match((await preview(shopper, 100)).refusal ?? '', /takes no more than 10/);
+    assert.match((await preview(shopper, 100)).refusal ?? '', /accepts no more than 10/);
     await pool.query('delete from refund_parts where checkout_id = $1', [shopper.id]);
     await pool.query('delete from refund_requests where checkout_id = $1', [shopper.id]);
     paying.clock.advance({ hours: 366 * 24 });

@@ -434,7 +434,10 @@ test('a question and an answer that are written while the shopper is erased do n
     await client.query('commit');
     assert.deepEqual(
       (await written).map((one) => one.status === 'rejected' && one.reason.message),
-      ['This payment link is not known.', 'The shopper was erased and cannot be answered.'],
+      [
+        'This payment link is not known.',
+        'The shopper’s data was erased, so no answer can be sent.',
+      ],
     );
   } finally {
     client.release(true);

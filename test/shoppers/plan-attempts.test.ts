@@ -100,9 +100,9 @@ test('a shopper pays what is late with another card through a challenge, and the
   assert.deepEqual([flow, result], ['challenge', 'authenticated']);
   const mails = await mailsOf(shopper);
   assert.ok(
-    mails.some((text) => /From now on we charge .* to your Visa card ending 3155/.test(text)),
+    mails.some((text) => /From now on, we will charge .* to your Visa card ending 3155/.test(text)),
   );
-  assert.ok(mails.some((text) => /charged R 500,00 .* It was payment 2 of 3/s.test(text)));
+  assert.ok(mails.some((text) => /charged R 500,00 .* This was payment 2 of 3/s.test(text)));
 
   await paying.pass({ months: 1 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
@@ -160,7 +160,10 @@ test('a card that the bank forbids is recognised when it is entered again, and i
   const { deps } = paying.service;
   const stored = "update stored_cards set card_ref = 'pm_again' where checkout_id = $1";
   await deps.database.pool.query(stored, [shopper.id]);
-  await assert.rejects(retryInstalment(deps, 'nomsa', `${shopper.id}:2`), /forbids another charge/);
+  await assert.rejects(
+    retryInstalment(deps, 'nomsa', `${shopper.id}:2`),
+    /forbids charging it again/,
+  );
   assert.equal(await refusalOf(acting.pay('late')), 'card_refused');
   assert.equal(await requests(), asked + 1);
   const shown = { brand: 'visa', last4: '4242', expires: '2027-03' };
@@ -207,7 +210,7 @@ test('the next payment is paid early, and its date then charges nothing', async 
   assert.equal(await cardOf(shopper), 'visa 4242', 'a card that is not kept pays once');
   const mails = await mailsOf(shopper);
   assert.ok(
-    mails.some((text) => /charged R 500,00 to your card\. It was payment 2 of 3/.test(text)),
+    mails.some((text) => /charged R 500,00 to your card\. This was payment 2 of 3/.test(text)),
   );
   await paying.pass({ months: 1, days: 2 });
   assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000]);
@@ -225,7 +228,7 @@ test('everything that is not paid is paid by one charge, of which the gateway ma
   assert.equal(plan?.outstanding, 0);
   assert.deepEqual((await atGateway(shopper)).taken.toSorted(), [100_000, 50_000]);
   const mails = await mailsOf(shopper);
-  assert.ok(mails.some((text) => /charged R 1 000,00 .* It was payments 2–3 of 3/s.test(text)));
+  assert.ok(mails.some((text) => /charged R 1 000,00 .* These were payments 2–3 of 3/s.test(text)));
   assert.ok(mails.some((text) => /Nothing more will be charged/.test(text)));
   const { id } = await refundNow(paying, shopper, 120_000);
   await paying.pass({ hours: 2 });
@@ -328,7 +331,8 @@ test('a charge in flight keeps the card that it was opened with when the shopper
   await paying.pass({ months: 1 });
   assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000, 50_000]);
   const charges = (await mailsOf(shopper)).flatMap(
-    (text) => /card ending (\d+)\.\s+It was payment (\d)/.exec(text)?.slice(1).join(' for ') ?? [],
+    (text) =>
+      /card ending (\d+)\.\s+This was payment (\d)/.exec(text)?.slice(1).join(' for ') ?? [],
   );
   assert.deepEqual(charges, ['4242 for 2', '4444 for 3'], 'a mail names the card that was charged');
   await assertBalanced(paying, shopper);
@@ -639,7 +643,7 @@ test('a request that the gateway refuses is given up at once, with an alert', as
   await paying.pass({ minutes: 30 });
   assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
   const { rows } = await pool.query("select detail from alerts where kind = 'gateway_trouble'");
-  assert.match(rows[0]?.detail, /Attempt 1 of the shopper on the plan was refused/);
+  assert.match(rows[0]?.detail, /The shopper’s attempt 1 on the plan was refused/);
   await pool.query('update stored_cards set customer_ref = $2 where checkout_id = $1', [
     shopper.id,
     card.customer_ref,

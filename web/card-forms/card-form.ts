@@ -1,8 +1,8 @@
 import type { CardEntry, CardSession } from '#gateway/gateway.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
 
-// The shopper types the card into the gateway's frame, so no card data passes through the page. Each
-// adapter has a card form here, which is its browser side. The page knows only this type.
+// The shopper types the card into the gateway's frame, so no card data passes through the page.
+// Each adapter has a card form here, which is its browser side. The page knows only this type.
 
 /** The gateway's form on the page. */
 export type CardForm = {
@@ -25,8 +25,8 @@ export type SubmittedCard = { token: string | null } | { problem: CardProblem | 
 export type CardProblem = { text: string } | { key: PageKey };
 
 /**
- * The purpose of the card. `hold`: the first payment, captured later. `charge`: a payment of a plan,
- * taken at once. `store`: only for later charges, without an amount.
+ * The purpose of the card. `hold`: the first payment, captured later. `charge`: a payment of a
+ * plan, taken at once. `store`: only for later charges, without an amount.
  */
 export type CardUse =
   | { purpose: 'hold' | 'charge'; amount: number; storeCard: boolean }

@@ -9,8 +9,8 @@ import {
   problemOf,
 } from './card-form.ts';
 
-// The calls of HyperLoader.js that the page needs: the frame confirms the payment that the server
-// has begun.
+// The HyperLoader.js calls that the page needs: the frame confirms the payment that the server has
+// begun.
 
 type Hyper = {
   elements(options: object): Elements<object>;

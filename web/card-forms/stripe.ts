@@ -10,8 +10,8 @@ import {
   problemOf,
 } from './card-form.ts';
 
-// The calls of Stripe.js that the page needs: the frame turns the card into a confirmation token,
-// with which the server confirms the payment.
+// The Stripe.js calls that the page needs: the frame turns the card into a confirmation token, with
+// which the server confirms the payment.
 
 type StripeElements = Elements<object> & { submit(): Promise<Failure> };
 

@@ -8,7 +8,7 @@ const broken = () =>
   new Response(new ReadableStream({ start: (stream) => stream.error(new TypeError('lost')) }));
 const isUnreachable = (error: unknown) => error instanceof ApiError && error.status === 0;
 
-describe('a request of the console', () => {
+describe('a request by the console', () => {
   test('shares one question about the passkey with the others that wait for it', async (t) => {
     const asked: string[] = [];
     const person = Promise.withResolvers<boolean>();
@@ -34,7 +34,7 @@ describe('a request of the console', () => {
     assert.deepEqual(asked, ['Refund R 10']);
   });
 
-  test('says why a list is not shown to a person who does not use the passkey', async (t) => {
+  test('says why a list is not shown if the person does not use the passkey', async (t) => {
     offerReauthentication(async () => false);
     t.after(() => offerReauthentication(null));
     t.mock.method(globalThis, 'fetch', async () => refusal());
@@ -42,7 +42,7 @@ describe('a request of the console', () => {
     await assert.rejects(fetchList('/list', {}, signal), { code: 'proof_needed' });
   });
 
-  test('counts as not answered if the connection breaks off within the answer', async (t) => {
+  test('counts as unanswered if the connection breaks off in the middle of the answer', async (t) => {
     t.mock.method(globalThis, 'fetch', async () => broken());
     await assert.rejects(sendChange('POST', '/act'), isUnreachable);
     await assert.rejects(readFile('/list.csv', 'Download list.csv'), isUnreachable);

@@ -1,4 +1,4 @@
-/** An answer of the server that is not a success. */
+/** An answer from the server that is not a success. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -11,7 +11,7 @@ export class ApiError extends Error {
 
 export type Query = Record<string, string | number | null | undefined>;
 
-/** A path with those parameters that have a value. */
+/** Returns the path with the parameters that have a value. */
 export function withQuery(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -118,8 +118,8 @@ export async function sendChange<T>(
 
 /**
  * Reads rows that name people, such as a page of a list. A person who reads very many is asked for
- * the passkey. If they decline, the refusal says why the page shows nothing. `what` says what they
- * wanted.
+ * the passkey. If they decline, the refusal says why the page shows nothing. `what` is the label of
+ * what they wanted to see.
  */
 export async function fetchList<T>(
   path: string,
@@ -152,7 +152,8 @@ async function withReauthentication<T>(what: string, attempt: () => Promise<T>):
     return await attempt();
   } catch (error) {
     if (!needsReauthentication(error) || !ask) throw error;
-    // A refresh of the page may be refused while an action is. One answer is enough for both.
+    // The server may refuse a refresh of the page and an action at the same time. One answer is
+    // enough for both.
     asked ??= ask(what).finally(() => (asked = null));
     if (!(await asked)) throw new NotReauthenticated();
     return await attempt();

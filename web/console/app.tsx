@@ -179,7 +179,8 @@ function Inside() {
       <SessionProvider session={data}>
         <Shell>
           <BulkActionsPanel />
-          {/* Another page, or the page of another row, begins without the texts typed on this one. */}
+          {/* Another page, or the page of another row, begins without the texts typed on this
+              one. */}
           <PageBoundary key={path}>
             <Suspense
               fallback={

@@ -8,9 +8,9 @@ const keyOf = (value: unknown) =>
 
 /**
  * The members of a record that a dialog sends: only those that the person changed, so that
- * concurrent changes of other members survive. `was` has the `guarded` members as they were read:
- * the server refuses the change if they differ by now (decision 0076). `read` is the record as it
- * was when the dialog opened, not its current state. Returns null if nothing was changed.
+ * concurrent changes to other members survive. `was` has the `guarded` members as they were read:
+ * the server refuses the change if they have changed since (decision 0076). `read` is the record as
+ * it was when the dialog opened, not its current state. Returns null if nothing was changed.
  */
 export function changesOf<Fields extends object>(
   read: Fields,

@@ -10,7 +10,7 @@ export function setKeysOn(on: boolean): void {
   else window.localStorage.setItem(storedAs, 'off');
 }
 
-/** Whether a key press may be one of the console's keys, and belongs to no field and no dialog. */
+/** Whether a key press is for the console, and not for a field, a dialog or the browser. */
 export function isForKeys(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   return !(

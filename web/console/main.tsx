@@ -14,7 +14,8 @@ for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
   window.addEventListener(kind, noteInput, { passive: true, capture: true });
 }
 
-// A person who closed the dialog that asks for the passkey would see it again. They ask themselves.
+// An automatic refresh would open the dialog for the passkey again, which the person has just
+// closed. They can retry on the page.
 const asksNoPasskey = ({ state }: { state: { error: unknown } }) =>
   !needsReauthentication(state.error);
 

@@ -183,7 +183,9 @@ export const shopPages: Record<string, { label?: string; about?: string } | null
   '/audit': { label: 'What people did' },
 };
 
-/** The navigation of a shop. Its settings are one page, unless several shops are looked at. */
+/**
+ * The navigation of a shop. Its settings are one page, unless the person looks at several shops.
+ */
 export const inShopWords = (all: Group[], shop: string | null): Group[] =>
   all.map(({ title, places }) => ({
     title: title && (shopTitles[title] ?? title),

@@ -13,8 +13,8 @@ const choiceKey = 'tranche-merchant';
 export function SessionProvider({ session, children }: { session: Session; children: ReactNode }) {
   const [chosen, setChosen] = useState(() => window.localStorage.getItem(choiceKey));
   const { scope } = session;
-  // A choice by an earlier person in this browser, or of a merchant that was removed since, does not
-  // count.
+  // Ignore a choice that another person made in this browser, and a merchant that has been removed
+  // since.
   const isTheirs = scope !== 'all' && scope.length > 1 && chosen !== null && scope.includes(chosen);
   const choose = (merchant: string | null) => {
     if (merchant === null) window.localStorage.removeItem(choiceKey);
@@ -39,7 +39,10 @@ export function useSession(): Session {
   return session;
 }
 
-/** The merchant of a person who works for one. Null for the service's staff, and for several. */
+/**
+ * The only merchant that the person works for, or the chosen one. Null for the service's staff, and
+ * while a person with several merchants has chosen none.
+ */
 export function useShop(): string | null {
   const { scope } = useSession();
   const { merchant } = useChoice();

@@ -112,7 +112,7 @@ function cleanKey(
     );
   } else if (key.startsWith(`sig_${other}_`)) {
     faults.push(
-      `This is the signing key of the ${other} environment, and this is the ${environment}: each has its own.`,
+      `This is a signing key for the ${other} environment, but this page checks ${environment} signatures: each environment has its own keys.`,
     );
   } else if (key !== '' && !key.startsWith('sig_')) {
     faults.push('The key does not begin with sig_: use the whole key as printed.');

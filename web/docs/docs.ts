@@ -97,7 +97,7 @@ for (const id of links.keys()) {
   if (target) watcher.observe(target);
 }
 
-// On a phone the contents cover the top of the page, so choosing an entry closes them.
+// On a phone the table of contents covers the top of the page, so choosing an entry closes it.
 const contents = document.querySelector<HTMLDetailsElement>('nav details');
 const isWide = matchMedia('(min-width: 900px)');
 const arrange = () => {

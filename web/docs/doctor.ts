@@ -62,7 +62,7 @@ function describe(found: Diagnosis): Node[] {
       ...(sentences.length + stray.length === 0
         ? [
             paragraph(
-              'If your server still refuses it, it verifies other bytes or uses another key: a framework may have parsed the body before.',
+              'If your server still refuses it, your server verifies other bytes or uses another key: a framework may have parsed the body first.',
               'quiet',
             ),
           ]
@@ -85,7 +85,7 @@ function describe(found: Diagnosis): Node[] {
     nodes.push(verdictLine('wrong', 'The signature does not match.'));
     nodes.push(
       paragraph(
-        `The signature is well-formed, but it matches neither this body with this key nor any of ${found.tried} usual mistakes. So it was made with another key or over another body: compare these ${found.bodyBytes} bytes with what you signed, and the key with your server’s settings.`,
+        `The signature is well-formed, but it matches neither this body with this key nor any of ${found.tried} common mistakes. It was made with another key or over another body: compare these ${found.bodyBytes} bytes with what you signed, and the key with your server’s settings.`,
       ),
     );
   }
@@ -112,9 +112,9 @@ const encoder = new TextEncoder();
 type Piece = { text: string; differs: boolean };
 
 /**
- * Finds where two texts differ. White space that only one of them has is a difference of its own, so
- * a pretty-printed body differs only in its spaces. From the first other difference on, everything
- * up to the common ending counts as different.
+ * Finds where two texts differ. White space that only one of them has is a difference of its own,
+ * so a pretty-printed body differs only in its spaces. From the first other difference on,
+ * everything up to the common ending counts as different.
  */
 function compare(first: string, second: string): [Piece[], Piece[]] {
   const sides: [Piece[], Piece[]] = [[], []];
@@ -267,8 +267,8 @@ for (const field of Object.values(fields)) {
 fillFromFragment();
 
 /**
- * The console opens this page with a refused request in the fragment of the address, which is sent
- * to no server. The fragment is removed, so that the history of the browser does not keep it.
+ * The console opens this page with a refused request in the fragment of the address, which browsers
+ * do not send. The fragment is removed, so that the history of the browser does not keep it.
  */
 function fillFromFragment(): void {
   if (location.hash.length < 2) return;
@@ -280,7 +280,7 @@ function fillFromFragment(): void {
     history.replaceState(null, '', location.pathname);
     fields.key.focus();
   } catch {
-    // The fragment is another one, such as that of a heading.
+    // The fragment is something else, such as the id of a heading.
   }
 }
 

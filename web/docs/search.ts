@@ -52,9 +52,9 @@ type Search = {
   status: HTMLElement;
   /** Whether the key `/` opens the dialog. */
   byKey: HTMLInputElement;
-  /** Null until the dialog opens for the first time, and after it could not be loaded. */
+  /** Null until the dialog opens for the first time, and after the index could not be loaded. */
   index: Promise<Found[]> | null;
-  /** How many times it was asked for. */
+  /** How many times the index was requested. */
   loads: number;
   found: Found[];
   /** The place of the chosen entry in `found`. */

@@ -1,5 +1,5 @@
-// Lists the messages, newest first, and shows the one in the address. New messages appear by
-// themselves, and the one being read stays.
+// Lists the messages, newest first, and shows the one in the address. New messages appear on their
+// own, and the message being read stays open.
 
 const find = (id) => document.getElementById(id);
 const list = find('list');
@@ -7,7 +7,7 @@ const tabs = ['html', 'text', 'source'];
 let messages = [];
 /** The message that is being read. */
 let shown = null;
-/** The address that the list was asked for. */
+/** The address by which the list was last filtered. */
 let wanted = '';
 
 const day = { day: 'numeric', month: 'short', year: 'numeric' };
@@ -97,14 +97,14 @@ find('back').addEventListener('click', () => {
 find('filter').addEventListener('input', () => void read());
 addEventListener('hashchange', show);
 
-/** Reads the mails to addresses that contain what was typed, also the old ones. */
+/** Reads the mails to addresses that contain what was typed, including old ones. */
 async function read() {
   wanted = find('filter').value.trim();
   const asked = wanted;
   try {
     const response = await fetch(`/messages?to=${encodeURIComponent(asked)}`);
     const { data } = response.ok ? await response.json() : { data: messages };
-    // The person has typed more since then, and the answer to that comes too.
+    // The person has typed more since then, and an answer to that will follow.
     if (asked !== wanted) return;
     messages = data;
     refreshList();

@@ -227,8 +227,8 @@ export function Trouble({ view, decline }: { view: View; decline: PayPage['decli
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
   // The focus moves to the notice, for screen readers and for shoppers who have scrolled away. It
-  // does not on the first view, which is read from the top, nor away from a field that the frame
-  // focused.
+  // does not move on the first view, which is read from the top, or away from a field that the
+  // frame has focused.
   const before = useRef<View['activity'] | null>(null);
   useEffect(() => {
     const inField = before.current === 'checking' && view.problem === null;

@@ -11,8 +11,8 @@ import { Card, UnknownLink } from './outcome.tsx';
 import { PlainRibbon } from './test-cards.tsx';
 import { createI18n } from './words.ts';
 
-// The page of a payment link, before there is a checkout. The server renders it, and it works without
-// a script.
+// The page of a payment link, before there is a checkout. The server renders it, and it works
+// without a script.
 
 type Texts = LinkWords['link'];
 type Ended = Exclude<LinkPage['status'], 'active'>;

@@ -25,7 +25,7 @@ import {
 import { closeSession } from './session.ts';
 import type { I18n } from './words.ts';
 
-// The choices of a shopper on the plan page. Each has a panel that replaces the plan (`panels/`).
+// A shopper's choices on the plan page. Each has a panel that replaces the plan (`panels/`).
 // Without a session, every panel first asks the shopper to sign in by e-mail.
 
 export type Panel = PlanPanel | 'manage';

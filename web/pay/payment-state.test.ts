@@ -116,7 +116,7 @@ const submits: Step = { type: 'submitted', request: here[0], withCard: false };
 const tables: Record<string, Row[]> = {
   'a page that opens': [
     [
-      'while the order is open forgets',
+      'while the order is open forgets that it was paying',
       open,
       [{ type: 'opened', remembers: true }],
       {},
@@ -166,7 +166,7 @@ const tables: Record<string, Row[]> = {
       ['stop_waiting'],
     ],
     [
-      'begins nothing by a check that the browser’s cache interrupted',
+      'begins nothing if the browser’s cache interrupted the check',
       open,
       [submitted, restored, () => ({ type: 'checked', number: 1, made: { token: 't' } })],
       { activity: 'idle' },
@@ -187,14 +187,14 @@ const tables: Record<string, Row[]> = {
       ['forget', 'stop_waiting'],
     ],
     [
-      'and gets no outcome reads so',
+      'and gets no outcome is told so',
       open,
       [...sent, answers('pay', open)],
       { activity: 'idle', unfinished: true },
       ['forget', 'stop_waiting'],
     ],
     [
-      'while payments are paused reads that instead',
+      'while payments are paused is told that instead',
       open,
       [...sent, answers('pay', pageOf('open', { paused: true }))],
       { unfinished: false },
@@ -215,34 +215,34 @@ const tables: Record<string, Row[]> = {
       ['ask in 800'],
     ],
     [
-      'too late reads that it is over, and stays',
+      'too late is told that it is over, and stays',
       open,
       [...sent, answers('pay', expired)],
       { returning: false },
       ['forget', 'stop_waiting'],
     ],
     [
-      'what the server refuses sees the document again',
+      'and is refused by the server sees the document again',
       open,
       [...sent, answers('pay', null, 422)],
       { activity: 'idle', problem: { key: 'outdated' } },
       ['forget', 'ask state', 'stop_waiting'],
     ],
     [
-      'too often reads so',
+      'too often is told so',
       open,
       [...sent, answers('pay', null, 429)],
       { problem: { key: 'limited' } },
       ['forget', 'ask state', 'stop_waiting'],
     ],
     [
-      'without a session any more sees the document again',
+      'after the session has ended sees the document again',
       open,
       [...sent, answers('pay', null, 403)],
       { problem: null, unfinished: true },
       ['forget', 'ask state', 'stop_waiting'],
     ],
-    ['waits long reads so', open, [...sent, { type: 'waited' }], { slow: true }, []],
+    ['and waits long is told so', open, [...sent, { type: 'waited' }], { slow: true }, []],
   ],
   'a connection that breaks': [
     [
@@ -253,7 +253,7 @@ const tables: Record<string, Row[]> = {
       ['ask in 800'],
     ],
     [
-      'by a proxy’s error, too',
+      'counts the same if a proxy answers with an error',
       open,
       [...sent, answers('pay', null, 502)],
       { activity: 'lost' },
@@ -267,21 +267,21 @@ const tables: Record<string, Row[]> = {
       [],
     ],
     [
-      'again is asked about ever later',
+      'again is asked about less and less often',
       open,
       [...sent, answers('pay', null), due, answers('state', null)],
       { activity: 'lost' },
       ['ask in 1000'],
     ],
     [
-      'and then says `open`: the shopper may pay',
+      'and then answers `open` lets the shopper pay',
       open,
       [...sent, answers('pay', null), due, answers('state', open)],
       { activity: 'idle', unfinished: true },
       ['forget', 'stop_waiting'],
     ],
     [
-      'and then says `successful`: it lands',
+      'and then answers `successful` takes the shopper to the shop',
       open,
       [...sent, answers('pay', null), due, answers('state', successful)],
       { returning: true },
@@ -312,7 +312,7 @@ const tables: Record<string, Row[]> = {
       ['ask in 800'],
     ],
     [
-      'again and again while waiting is said',
+      'again and again while waiting is mentioned',
       paying,
       [due, answers('state', null), due, answers('state', null), due, answers('state', null)],
       { activity: 'lost' },
@@ -328,7 +328,7 @@ const tables: Record<string, Row[]> = {
   ],
   'answers that come late': [
     [
-      'to an earlier request count for nothing',
+      'to an earlier request are ignored',
       open,
       [due, submitted, (tab) => ({ ...answers('state', open)(tab), number: 1 }) as PayEvent],
       { activity: 'checking' },
@@ -362,14 +362,14 @@ const tables: Record<string, Row[]> = {
       ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
     ],
     [
-      'that paid leaves one that was not at the outcome',
+      'that paid leaves a tab that was not waiting at the outcome',
       open,
       [due, answers('state', successful)],
       { returning: false },
       ['forget'],
     ],
     [
-      'that cancelled does so, too',
+      'that cancelled does so too',
       open,
       [due, answers('state', cancelled)],
       { returning: false },
@@ -430,7 +430,7 @@ const tables: Record<string, Row[]> = {
       ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
     ],
     [
-      'in vain, because it was paid, lands there',
+      'too late, because the order was paid, goes to the shop too',
       open,
       [cancels, answers('cancel', successful)],
       { returning: true },
@@ -438,7 +438,7 @@ const tables: Record<string, Row[]> = {
     ],
     ['while paying does nothing', open, [...sent, cancels], { activity: 'paying' }, []],
     [
-      'at the challenge may',
+      'at the challenge may do so',
       challenge,
       [cancels],
       { activity: 'cancelling' },
@@ -489,21 +489,21 @@ const tables: Record<string, Row[]> = {
       [`assign ${bank} in 0`],
     ],
     [
-      'that the gateway did not take is not called paid',
+      'that the gateway did not accept is not called paid',
       begun,
       [confirms, checked, answers('confirm', begun)],
       { activity: 'idle', unfinished: true },
       ['stop_waiting'],
     ],
     [
-      'of unknown outcome promises nothing, and asks the gateway again',
+      'with an unknown outcome promises nothing, and asks the gateway again',
       begun,
       [confirms, checked, answers('confirm', null), due, answers('state', begun)],
       { activity: 'lost', unfinished: false },
       ['ask confirm'],
     ],
     [
-      'a problem in the frame asks no one',
+      'with a problem in the frame asks nothing',
       begun,
       [confirms, ({ newest }) => ({ type: 'checked', number: newest, made: { problem: null } })],
       { activity: 'idle', problem: null },
@@ -518,7 +518,7 @@ const tables: Record<string, Row[]> = {
       ['remember', 'ask pay', 'wait'],
     ],
     [
-      'and is left in vain says so beside its form',
+      'and is left for one that does not begin says so beside its form',
       begun,
       [choosesAgain, goesOn, answers('pay', begun)],
       { choosesAgain: false, unfinished: true },
@@ -544,7 +544,7 @@ const tables: Record<string, Row[]> = {
       ['ask confirm'],
     ],
     [
-      'on the plan is not called paid if the gateway did not take it',
+      'on the plan is not called paid if the gateway did not accept it',
       planWith({ status: 'begun' }),
       [confirms, checked, answers('confirm', planWith({ status: 'begun' }))],
       { unfinished: true },
@@ -561,7 +561,7 @@ const tables: Record<string, Row[]> = {
     ],
     ['is left for another card', challenge, [choosesAgain], { choosesAgain: true }, []],
     [
-      'of the other card leads to its bank',
+      'for the other card leads to its bank',
       challenge,
       [...sentAgain, answers('pay', pageOf('challenge', { challenge_url: laterBank }))],
       { activity: 'leaving' },
@@ -589,7 +589,7 @@ const tables: Record<string, Row[]> = {
       ['stop_waiting'],
     ],
     [
-      'of an attempt is continued at the bank',
+      'for an attempt on the plan is continued at the bank',
       planWith({ status: 'challenge', challenge_url: bank }),
       [{ type: 'continued_at_bank' }],
       {},
@@ -612,7 +612,7 @@ const tables: Record<string, Row[]> = {
       ['ask in 800'],
     ],
     [
-      'is told its outcome',
+      'shows its outcome',
       planWith(null),
       [submits, answers('plan/pay', planWith({ status: 'declined' }))],
       { activity: 'idle', unfinished: false },
@@ -681,7 +681,7 @@ const tables: Record<string, Row[]> = {
       ['stop_waiting'],
     ],
     [
-      'may be answered by one that has not ended',
+      'may be answered by an earlier one that has not ended',
       planWith({ status: 'challenge' }),
       [submits],
       { seenAttempt: 0 },
@@ -695,7 +695,7 @@ const tables: Record<string, Row[]> = {
       ['stop_waiting'],
     ],
     [
-      'does not lead there either if the gateway took a while over its end',
+      'does not lead there either if the gateway took a while to end it',
       challengedPlan,
       [
         ...[submits, answers('plan/pay', planWith({ status: 'working' }))],
@@ -715,7 +715,7 @@ const tables: Record<string, Row[]> = {
       [`assign ${laterBank} in 0`],
     ],
     [
-      'is told that the one that the shopper left paid after all, also after a refusal',
+      'says that the attempt left for it paid after all, even after a refusal',
       challengedPlan,
       [
         ...[submits, answers('plan/pay', planWith({ status: 'refused' }))],

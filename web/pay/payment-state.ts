@@ -37,9 +37,7 @@ export type View = {
   unfinished: boolean;
   /** The number of the last attempt on the plan that had ended when this tab asked for another. */
   seenAttempt: number;
-  /**
-   * The last request of this tab on the plan. A notice about a new card must not mention a payment.
-   */
+  /** This tab's last request on the plan. A notice about a new card must not mention a payment. */
   askedFor: PlanAttempt['purpose'] | null;
   /** Whether the shopper left the session or the bank's challenge for another card or term. */
   choosesAgain: boolean;
@@ -63,7 +61,10 @@ export type Tab = {
   view: View;
   /** This tab's request whose outcome it has not seen yet. */
   asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
-  /** The document when this tab last sent a payment. An attempt that waits in it is left. */
+  /**
+   * The document at the time this tab last sent a payment. The shopper left any attempt that was
+   * waiting in it.
+   */
   left: PayPage | null;
   /** The request that waits until its card is checked, and the number of that check. */
   wanted: { number: number; request: CardRequest } | null;
@@ -125,7 +126,7 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 /** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
-/** Responses by which the server says that nothing began, and how the page explains them. */
+/** Responses that say that nothing began, and how the page explains them. */
 const refusals: Partial<Record<number, CardProblem | null>> = {
   // The document that follows shows that the session has ended.
   403: null,
@@ -156,7 +157,8 @@ export function isBusy({ page, activity }: View): boolean {
 }
 
 /**
- * Whether an attempt of the shopper waits for its outcome: the first payment, or one on the plan.
+ * Whether an attempt by the shopper is waiting for its outcome: the first payment, or one on the
+ * plan.
  */
 export function isInFlight(page: PayPage | null): boolean {
   return page?.status === 'paying' || page?.attempt?.status === 'working';
@@ -178,8 +180,8 @@ const purposeOf = ({ step }: PlanRequest): PlanAttempt['purpose'] =>
   step === 'plan/card' ? 'new_card' : 'plan_payment';
 
 /**
- * Whether an attempt in the document is the one that this tab asked for. The one that the shopper
- * left for it may have succeeded meanwhile.
+ * Whether an attempt in the document is the one that this tab asked for. The attempt that the
+ * shopper left for that one may have succeeded meanwhile.
  */
 function isAnswer(attempt: PlanAttempt | null, request: PlanRequest, left: PayPage | null) {
   if (attempt?.purpose !== purposeOf(request)) return false;
@@ -298,7 +300,7 @@ function submit(tab: Tab, request: CardRequest, withCard: boolean): Reaction {
   );
 }
 
-/** If something has interrupted the check, it does not begin a payment. */
+/** A check that was interrupted begins no payment. */
 function takeCard(tab: Tab, number: number, made: SubmittedCard): Reaction {
   const { view, wanted } = tab;
   if (wanted?.number !== number || view.activity !== 'checking') return stay(tab);
@@ -322,7 +324,8 @@ function send(tab: Tab, request: CardRequest, card_token: string | null): Reacti
     return ask(asked, step, sent, { type: 'remember' });
   }
   const attempt = tab.view.page?.attempt ?? null;
-  // An attempt that has not ended may still succeed. A refusal has the number of one before it.
+  // An attempt that has not ended may still succeed. A refusal has the number of the attempt before
+  // it.
   const seenAttempt =
     attempt === null || attempt.status === 'refused'
       ? tab.view.seenAttempt
@@ -381,7 +384,7 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   if (page.attempt !== null || (asked !== null && left?.status === 'successful')) {
     return acceptAttempt(tab, page);
   }
-  // A payment that did not go through may have done so since.
+  // A payment that had not gone through may have gone through since.
   const isSame = page.status === view.page?.status;
   const change = { page, activity: 'idle', unfinished: view.unfinished && isSame } as const;
   const shown = show({ ...tab, asked: null }, change);

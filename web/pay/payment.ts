@@ -33,7 +33,7 @@ const slowMilliseconds = 8_000;
 
 type SubmitCard = () => Promise<SubmittedCard>;
 
-/** The means of one tab to carry out effects. */
+/** The timers and functions with which one tab carries out effects. */
 type Carrier = {
   path: string;
   /** Submits the card in the form; null if the request has no card from a form. */

@@ -56,8 +56,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
   }, [panel]);
 
   // A panel closes when its attempt is over, and when nothing is left to pay in it, because another
-  // tab paid or a refund cancelled the payments. Signing in closes the panel that asks for the e-mail
-  // address.
+  // tab paid or a refund cancelled the payments. Signing in closes the panel that asks for the
+  // e-mail address.
   const attempt = newsOf(view);
   const state = page.attempt && `${page.attempt.number} ${page.attempt.status}`;
   const before = useRef({ busy, state });
@@ -72,8 +72,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     if (panel === 'manage' && page.session?.scope === 'plan') close();
   }, [page.session?.scope]);
 
-  // After signing in, the page continues with what the shopper asked for. It does so too for a link
-  // that was used before, in a browser that still has its session.
+  // After signing in, the page continues with what the shopper asked for. It also does so for a
+  // link that was used before, in a browser that still has the link's session.
   const asked = arrival?.panel ?? null;
   const isProved = proof !== null && proof !== 'opening' && page.session !== null;
   const goesOn = payment !== null && (isProved || arrival?.token === '');
@@ -161,7 +161,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
 
 /**
  * The plan shows the outcome of an attempt, except a decline, which stays in its panel. An attempt
- * that the plan showed before closes a panel only if the shopper left it in vain.
+ * that the plan has already shown closes a panel only if the shopper left that attempt for another
+ * one, which did not begin.
  */
 function closesPanel(attempt: PlanAttempt | null, isNew: boolean, unfinished: boolean): boolean {
   if (attempt?.status === 'done') return isNew && !unfinished;
@@ -169,9 +170,7 @@ function closesPanel(attempt: PlanAttempt | null, isNew: boolean, unfinished: bo
   return waits && (isNew || unfinished);
 }
 
-/**
- * The way to the choices for a shopper without a session. A plan that is over has only one choice.
- */
+/** Leads a shopper without a session to the choices. A plan that is over has only one choice. */
 function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
   const i18n = useI18n();
   const isOver = plan.outstanding === 0;

@@ -10,8 +10,8 @@ import { firstView } from './payment-state.ts';
 import planCss from './plan.css?inline';
 import { createI18n } from './words.ts';
 
-// Most of the page is the same for every shopper: the styles and the texts. They are encoded once,
-// only for speed: encoding them for each page took 28 % of its processor time.
+// Most of the page is the same for every shopper: the styles and the texts. They are encoded only
+// once, for speed: encoding them for each page took 28 % of the page's processor time.
 const styles = Buffer.from(`${css}${planCss}`);
 const encodedWords = new WeakMap<PageWords, Buffer>();
 

@@ -31,7 +31,8 @@ async function request(
 }
 
 /**
- * The answer is the same for every address, so it reveals nothing. The mailed link opens this panel.
+ * The answer is the same for every address, so it reveals nothing. The mailed link opens this
+ * panel.
  */
 export const sendLink = (path: string, email: string, panel: PlanPanel | null) =>
   request('POST', `${path}/link`, { email, ...(panel && { panel }) });

@@ -13,12 +13,12 @@ import type { PaymentState } from '#purchases/shoppers/plan.ts';
 export type I18n = {
   words: PageWords;
   text(key: PageKey, values?: Record<string, string | number>): string;
-  /** The text for one or for several things. */
+  /** The text for one thing or for several. */
   count(one: PageKey, other: PageKey, count: number): string;
   money(cents: number): string;
   /** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
   date(day: string): string;
-  /** The merchant's local date and time of a moment. */
+  /** The merchant's local date and time at a moment. */
   dateOf(moment: string): string;
   timeOf(moment: string): string;
 };

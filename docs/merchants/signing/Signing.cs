@@ -13,8 +13,8 @@ public static class Signing
         return Convert.ToBase64String(hmac.ComputeHash(body));
     }
 
-    // The raw bytes, before anything parses them: copy Request.Body to a MemoryStream, and bind no
-    // model. Both keys while they are being rotated, otherwise a list of one.
+    // Verify the raw bytes, before anything parses them: copy Request.Body to a MemoryStream, and
+    // bind no model. Pass both keys during a rotation, otherwise a list of one.
     public static bool Verify(byte[] body, string signature, IEnumerable<string> signingKeys)
     {
         byte[] given = Encoding.UTF8.GetBytes(signature ?? "");

@@ -21,8 +21,8 @@ public final class Signing {
         }
     }
 
-    // The raw bytes, before anything parses them: @RequestBody byte[] body in Spring. Both keys
-    // while they are being rotated, otherwise a list of one.
+    // Verify the raw bytes, before anything parses them: @RequestBody byte[] body in Spring. Pass
+    // both keys during a rotation, otherwise a list of one.
     public static boolean verify(byte[] body, String signature, List<String> signingKeys) {
         byte[] given = (signature == null ? "" : signature).getBytes(StandardCharsets.UTF_8);
         for (String key : signingKeys) {

@@ -13,8 +13,8 @@ func Sign(body []byte, signingKey string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Verify the raw bytes, before anything parses them: io.ReadAll(request.Body). Both keys while
-// they are being rotated, otherwise a list of one.
+// Verify the raw bytes, before anything parses them: io.ReadAll(request.Body). Pass both keys
+// during a rotation, otherwise a list of one.
 func Verify(body []byte, signature string, signingKeys []string) bool {
 	for _, key := range signingKeys {
 		if hmac.Equal([]byte(Sign(body, key)), []byte(signature)) {

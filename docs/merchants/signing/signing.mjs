@@ -5,8 +5,8 @@ export function sign(body, signingKey) {
   return createHmac('sha512', signingKey).update(body).digest('base64');
 }
 
-// The raw bytes, before anything parses them: in Express, express.raw({ type: '*/*' }) on this route.
-// Both keys while they are being rotated, otherwise a list of one.
+// Verify the raw bytes, before anything parses them: in Express, express.raw({ type: '*/*' }) on
+// this route. Pass both keys during a rotation, otherwise a list of one.
 export function verify(body, signature, signingKeys) {
   const given = Buffer.from(signature ?? '');
   return signingKeys.some((key) => {

@@ -6,9 +6,9 @@ function sign(string $body, string $signingKey): string
     return base64_encode(hash_hmac('sha512', $body, $signingKey, true));
 }
 
-// The raw bytes, before anything parses them: file_get_contents('php://input'), with the header
-// $_SERVER['HTTP_X_SIGNATURE'] ?? null. Both keys while they are being rotated, otherwise a list of
-// one.
+// Verify the raw bytes, before anything parses them: file_get_contents('php://input'), with the
+// header $_SERVER['HTTP_X_SIGNATURE'] ?? null. Pass both keys during a rotation, otherwise a list
+// of one.
 function verify(string $body, ?string $signature, array $signingKeys): bool
 {
     foreach ($signingKeys as $key) {

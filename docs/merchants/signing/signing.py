@@ -10,8 +10,8 @@ def sign(body: bytes, signing_key: str) -> str:
     return base64.b64encode(digest).decode()
 
 
-# The raw bytes, before anything parses them: request.get_data() in Flask, request.body in Django.
-# Both keys while they are being rotated, otherwise a list of one.
+# Verify the raw bytes, before anything parses them: request.get_data() in Flask, request.body in
+# Django. Pass both keys during a rotation, otherwise a list of one.
 def verify(body: bytes, signature: str | None, signing_keys: list[str]) -> bool:
     return any(
         hmac.compare_digest(sign(body, key).encode(), (signature or "").encode())

@@ -6,8 +6,8 @@ module Signing
     [OpenSSL::HMAC.digest('SHA512', signing_key, body)].pack('m0')
   end
 
-  # The raw bytes, before anything parses them: request.raw_post in Rails, request.body.read in
-  # Rack. Both keys while they are being rotated, otherwise a list of one.
+  # Verify the raw bytes, before anything parses them: request.raw_post in Rails,
+  # request.body.read in Rack. Pass both keys during a rotation, otherwise a list of one.
   def self.verify(body, signature, signing_keys)
     signing_keys.any? { |key| OpenSSL.secure_compare(sign(body, key), signature.to_s) }
   end

@@ -74,10 +74,10 @@ export function describeDifference({ name, description, row }: Violation): strin
   return `${name}, ${description}: ${JSON.stringify(row)}`;
 }
 
-/** Small enough to be grouped in memory and to report progress. */
+/** Small enough to be grouped in memory, and for progress to be reported often. */
 const checkBatchSize = 5_000;
 const checkMerchantsMax = { merchants: 1_000, checkouts: 50_000 };
-/** Ranges that are checked at the same time. */
+/** How many ranges are checked at the same time. */
 const concurrency = 2;
 
 /**

@@ -3,8 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * The audit's position: the last checkout that was audited, and after all checkouts the last
- * merchant. Until then `after_merchant` is null.
+ * The audit's position: the last checkout that was audited and, once all checkouts are audited, the
+ * last merchant. Until then `after_merchant` is null.
  */
 export type AuditPosition = { after: string; after_merchant: string | null };
 

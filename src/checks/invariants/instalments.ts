@@ -86,7 +86,7 @@ export const instalmentInvariants: Invariant[] = [
   },
   {
     name: 'M5',
-    description: 'a dispute pauses every instalment of its checkout without a request in flight',
+    description: 'a dispute pauses every instalment of its checkout that has no request in flight',
     sql: `
       select i.checkout_id, i.number, d.id as dispute_id
       from disputes d

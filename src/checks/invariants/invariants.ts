@@ -46,8 +46,9 @@ type Queryable = {
 };
 
 /**
- * The rows of the whole database that violate an invariant. Tests ask this often, of few rows, and
- * the statements take much longer to plan than to run. So a connection prepares each once.
+ * The rows of the whole database that violate an invariant. Tests call this often on few rows, and
+ * the statements take much longer to plan than to run. So each connection prepares each of them
+ * once.
  */
 export async function findViolations(
   { pool }: { pool: Pick<pg.ClientBase, 'query'> },
@@ -81,7 +82,7 @@ export async function findDifferences(
   last: string,
 ): Promise<Violation[]> {
   return await readOnly(pool, async (client) => {
-    // PostgreSQL cannot estimate how many ids lie between two, nor how many checkouts their rows
+    // PostgreSQL cannot estimate how many ids lie in a range, nor how many checkouts the rows in it
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
     // would sort what a hash table groups in half the time. It expects many rows of any range in a
     // large table, so it would compile such a plan (JIT), which takes longer than running it.
@@ -113,7 +114,7 @@ export async function findMerchantDifferences(
   // The statistics say how many rows a merchant has, so the planner needs no help here.
   return await readOnly(pool, async (client) => {
     // One statement adds up all entries of a merchant. No request waits for it (decision 0036). The
-    // driver gives up after the server.
+    // driver waits longer than the server, so the server ends the statement.
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
     const query_timeout = (merchantMinutes + 1) * 60_000;
     const patient: Queryable = {

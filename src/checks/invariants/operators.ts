@@ -38,7 +38,8 @@ export const operatorInvariants: Invariant[] = [
   {
     name: 'A6',
     description: 'no two live accesses of a person have a merchant in common',
-    // A merchant may invite one of the staff, who has all merchants, and they never accept it.
+    // A merchant may invite a person of the service's staff, who has all merchants already. That is
+    // not a violation until the invitation is accepted.
     sql: `
       select p.id, o.id as other_id
       from people p

@@ -4,7 +4,7 @@ export const payoutInvariants: Invariant[] = [
   {
     name: 'P1',
     description:
-      'what a merchant is owed for a payment is what the books say was collected of it, less refunds and disputes',
+      'what a merchant is owed for a payment is what the books say was collected for it, less refunds and disputes',
     sql: (within) => `
       with settled as (
         select merchant_id, checkout_id, instalment, sum(gross) as gross,

@@ -120,7 +120,7 @@ export const saleRows: RowInvariants = {
     {
       name: 'M4',
       description:
-        'the authorised attempt held the first instalment in the term of the checkout, and finished in time',
+        'the authorised attempt held the first instalment of the term that the checkout has, and finished in time',
       violated: `is_authorised and (held_ref <> payment_ref
         or authorised_payments is distinct from number_of_payments
         or authorised_in <> currency or authorised is distinct from first
@@ -156,7 +156,7 @@ export const saleRows: RowInvariants = {
     {
       name: 'P1',
       description:
-        'what a merchant is owed for a whole order is what the books say of it, less refunds, and no payment of it is owed beside it',
+        'what a merchant is owed for a whole order is what the books say about it, less refunds, and none of its payments is also owed separately',
       violated: `gross is not null
         and (gross is distinct from outstanding + collected or sales <> 1 or parts > 0)`,
       shows: ['id', 'gross', 'outstanding', 'collected', 'sales', 'parts'],

@@ -19,7 +19,7 @@ export const shopperInvariants: Invariant[] = [
   {
     name: 'M9',
     description:
-      'a collection of the shopper is open exactly while an attempt in flight covers its payment',
+      'a collection by the shopper is open exactly while an attempt in flight covers its payment',
     sql: (within) => `
       select merchant_id, checkout_id, number
       from (
@@ -36,7 +36,7 @@ export const shopperInvariants: Invariant[] = [
   {
     name: 'M9',
     description:
-      'a charged attempt of the shopper brought its amount, by one payment, for exactly the payments that it covers',
+      'a charged attempt by the shopper brought its amount, in one payment, for exactly the payments that it covers',
     sql: (within) => `
       select a.checkout_id, a.number, a.amount, sum(k.amount) as brought
       from payment_attempts a left join collections k
@@ -77,7 +77,7 @@ export const shopperInvariants: Invariant[] = [
   },
   {
     name: 'M9',
-    description: 'a card that is stored is not one that the gateway detaches',
+    description: 'a stored card is not also a replaced card, which the gateway detaches',
     sql: (within) => `
       select s.checkout_id, s.card_ref, r.due_at, r.detached_at
       from replaced_cards r join stored_cards s on s.checkout_id = r.checkout_id

@@ -48,7 +48,7 @@ export async function listUnrecordedExports(db: Handle, limit: number): Promise<
   return rows.map(({ reference }) => reference);
 }
 
-/** One page of callbacks, counted. */
+/** The counts of one page of callbacks. */
 export type CountedCallbacks = {
   last: string;
   callbacks: number;

@@ -24,9 +24,9 @@ export type Proof = {
   outcome: 'holds' | 'differs' | 'not compared';
   /** How many of each kind of thing were compared. */
   compared: Record<string, number>;
-  /** The time of the first thing that was compared. Null means that everything was. */
+  /** The time of the first thing that was compared. Null if everything was compared. */
   since: Timestamp | null;
-  /** At most twenty of them. */
+  /** At most twenty differences. */
   differences: string[];
   /** The limits of this proof. */
   cannot_compare: string[];
@@ -141,7 +141,7 @@ export async function provePayouts(
     for (const { file_sha256 } of exports) files.delete(file_sha256 ?? '');
   }
   for (const reference of await listUnrecordedExports(db, differencesMax)) {
-    differences.push(`Payout ${reference} was exported, and no recorded export names it.`);
+    differences.push(`Payout ${reference} was exported, but no recorded export names it.`);
   }
   for (const name of files.values()) {
     differences.push(`${name} is not a file that was exported here, or it was changed.`);
@@ -164,7 +164,7 @@ async function compareExports(db: Handle, exports: RecordedExport[]) {
     const found = byExport.get(export_id) ?? [];
     const isSame = payouts_sha256 === null || payouts_sha256 === digestPayouts(found);
     if (found.length === payouts && isSame) return [];
-    return [`The payouts of export ${export_id} are not those that its file had.`];
+    return [`The payouts of export ${export_id} are not the ones in its file.`];
   });
   const withoutDigest = exports.filter(({ payouts_sha256 }) => payouts_sha256 === null).length;
   return { differences, withoutDigest, payouts: rows.length };
@@ -199,7 +199,7 @@ export async function proveRecord(
       cannot_compare: [
         ...(anchors.length === 0
           ? [
-              'A chain that was rewritten as a whole, with the posted ends: give one that you kept with --since.',
+              'A chain that was rewritten as a whole, together with the posted ends: give an end that you kept, with --since.',
             ]
           : []),
         ...(chain.textsErased > 0 ? [`Texts that were erased: ${chain.textsErased}.`] : []),
@@ -225,9 +225,7 @@ export async function proveCallbacks({ database: { db } }: { database: Database 
     compared['given up'] += page.exhausted;
     expired += page.expired;
     differences.push(
-      ...page.unanswered.map(
-        (id) => `Callback ${id} counts as delivered without an answer of 2xx.`,
-      ),
+      ...page.unanswered.map((id) => `Callback ${id} counts as delivered without a 2xx answer.`),
     );
   }
   return prove('callbacks', 'Every callback that counts as delivered was answered with 2xx.', {

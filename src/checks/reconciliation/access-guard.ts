@@ -7,16 +7,16 @@ import { isOpenHere, moveAccessServer, readAccessServer, readServer } from './ac
 /**
  * Whether sessions, links and tokens are accepted (decision 0097). In a restored database those
  * that ended after the backup are valid again, until a comparison with the gateway shows the
- * restore. A restore has another server or timeline, and so has a standby that took over. There
- * access opens only once the gateways have answered, or an operator has confirmed it.
+ * restore. A restored database has another server or timeline, and so has a standby that took over.
+ * In both cases access opens only once the gateways have answered, or an operator has confirmed it.
  */
 export type AccessGuard = {
-  /** Why none is accepted yet, for an operator; null if access is open. */
+  /** Why access is closed, in words for operators; null if it is open. */
   accessProblem(): Promise<string | null>;
 };
 
 const accessWaits =
-  'The database runs on another server than before, and may be a restored backup. Until the gateways have been compared with it, no one can sign in or act. If a gateway does not answer, or money is stopped, an operator compares people and credentials and opens access at the command line: `tranche operators confirm`.';
+  'The database is running on a different server than before and may be a restored backup. Until it has been compared with the gateways, no one can sign in or act. If a gateway does not answer, or money is stopped, an operator reviews people and credentials and then opens access on the command line: `tranche operators confirm`.';
 
 /**
  * How often a process reads the server's identity, and how often it does so while access is closed.
@@ -55,8 +55,8 @@ export function createAccessGuard(
     lookedAt = clock.monotonic();
     if (waits && !waited) graceUntil = lookedAt + graceMilliseconds;
     isOpen = !waits || lookedAt < graceUntil;
-    // After a failover the money guard may use the row of the former server for up to a second. It
-    // also logs why a gateway did not answer.
+    // The first look compares nothing, because after a failover the money guard may use the row of
+    // the former server for up to a second. The guard also logs why a gateway did not answer.
     if (!waits || !waited) return;
     const compared = compare().catch(() => false);
     if (isOpen) return;

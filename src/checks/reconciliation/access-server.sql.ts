@@ -17,8 +17,8 @@ export const isOpenHere = ({ access_server, current_server }: AccessServer): boo
 /**
  * The server that answers. A restored cluster begins a new timeline, and so does a standby that
  * takes over. A dump that is restored into another server, or under another name, has another
- * system identifier or database. This is a separate statement, because Citus may answer others on
- * any node.
+ * system identifier or database. This is a separate statement, because Citus may run other
+ * statements on any node.
  */
 export async function readServer(db: Handle): Promise<string> {
   const { rows } = await sql<{ current_server: string }>`

@@ -18,28 +18,28 @@ export const remedies = {
   other_amount:
     'Compare both amounts. Refund the difference at the gateway, or correct the order with the merchant.',
   other_state:
-    'Look at the checkout and at the gateway. The service takes over what is still due; anything else needs a refund or a void at the gateway.',
+    'Look at the checkout and at the gateway. The service itself does what is still due; anything else needs a refund or a void at the gateway.',
   held_too_long:
     'Find out why the hold was not captured (`tranche checkouts show`). The service keeps retrying the capture.',
 } as const;
 export type DifferenceKind = keyof typeof remedies;
 
-/** Follows the name of the gateway's record in an alert. */
+/** The text that follows the name of the gateway's record in an alert. */
 export const descriptions: Record<DifferenceKind, string> = {
   unknown_to_us: 'is unknown to us.',
   missing_there: 'is in our rows, but not at the gateway.',
-  other_amount: 'has another amount than our row.',
-  other_state: 'has another state than our row.',
+  other_amount: 'has a different amount from our row.',
+  other_state: 'has a different state from our row.',
   held_too_long: 'is a hold that should have been captured more than a day ago.',
 };
 
-/** A hold that should have been captured gets a day, because the gateway may be down. */
+/** How long a capture may be late before it is reported: the gateway may be down. */
 const captureGraceHours = 24;
 
 /** Null if differences are only reported. */
 export type Recording = { isStopped: boolean } | null;
 export type Comparing = {
-  /** The gateway whose records these are. Rows about another gateway's payments do not count. */
+  /** The gateway that the records come from. Rows about another gateway's payments do not count. */
   gateway: GatewayName;
   nowOf: (merchant_id: string) => Temporal.Instant;
   recorder: Recording;
@@ -94,8 +94,8 @@ function compareToRecord(
 
 /**
  * Whether a row that has the id in a gateway's record is really about that record. If a restore
- * lost a request that was declined, the next request got the same id, and the row names that
- * request's payment.
+ * lost a request that was declined, the next request got the same id, and the row names the
+ * payment of that next request.
  */
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;

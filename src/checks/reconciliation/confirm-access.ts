@@ -7,7 +7,7 @@ import { findAccessStop, findAccessWait, moveAccessConfirmed } from './gateway-h
 
 /**
  * An operator confirms that people and credentials were compared with what was revoked or rotated
- * since the backup. People can then sign in again, also while the gateway does not answer. Whether
+ * since the backup. People can then sign in again, even while the gateway does not answer. Whether
  * money moves is decided separately (decision 0097).
  */
 export async function confirmAccess(

@@ -9,9 +9,9 @@ const marginMinutes = 5;
 const pagesMax = 1_000;
 
 /**
- * The first payment or refund since the last heartbeat that the gateway made for this service and
- * the database does not know; null if it knows all of them. A row is committed before the gateway is
- * called, so a record without a row was lost.
+ * Finds the first payment or refund since the last heartbeat that the gateway made for this service
+ * but the database does not know; null if the database knows all of them. A row is committed before
+ * the gateway is called, so a record without a row was lost.
  */
 export async function findLost(
   { database, gateway, name }: { database: Database; gateway: Gateway; name: GatewayName },
@@ -26,8 +26,8 @@ export async function findLost(
       const { records, next } = await gateway.listRecords(kind, { from, to: null, after });
       const ours = records.filter(({ own_id }) => own_id !== null);
       const rows = await listOwnRows(database.pool, name, kind, ours);
-      // An attempt gets its customer before it is sent. A row without a customer shows that the
-      // database was restored.
+      // An attempt gets its customer before it is sent. If the gateway knows an attempt whose row
+      // has no customer, the database was restored.
       const known = new Set(rows.filter(({ attempt }) => attempt !== 'unsent').flatMap(ownIdsOf));
       const lost = ours.find(
         ({ own_id, reference }) => !known.has(own_id ?? '') && !known.has(reference),

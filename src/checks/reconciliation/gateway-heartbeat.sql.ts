@@ -125,7 +125,7 @@ export async function stopMoney(db: Handle, at: Timestamp, reason: string): Prom
   return numUpdatedRows > 0n;
 }
 
-/** The heartbeat at a gateway after a stop: higher than any that the gateway has seen. */
+/** Sets the heartbeat at a gateway after a stop, higher than any that the gateway has seen. */
 export async function moveHeartbeat(
   db: Handle,
   gateway: GatewayName,
@@ -156,8 +156,8 @@ export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
 }
 
 /**
- * Since when an operator can confirm access, because sign-ins are stopped or access was opened on
- * another server. Null if there is nothing to confirm.
+ * The time since which an operator can confirm access, because sign-ins are stopped or access was
+ * opened on another server. Null if there is nothing to confirm.
  */
 export async function findAccessWait(db: Handle): Promise<Timestamp | null> {
   const stopped_at = await findAccessStop(db);

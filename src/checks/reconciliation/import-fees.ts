@@ -41,7 +41,7 @@ type Fee = {
 
 export type ImportedFees = {
   rows: number;
-  /** Fees posted now. The others were posted before, or belong to unknown payments. */
+  /** Fees that this import posted. The others were posted before, or belong to unknown payments. */
   posted: number;
   /** How many payments this service does not know, and the first of them. */
   unknown: number;
@@ -140,7 +140,7 @@ async function postBatch(
   sum.posted += ofPayments.length + posted;
 }
 
-/** Splits a line at its commas. A quoted cell may contain commas, and quotes written twice. */
+/** Splits a line at its commas. A quoted cell may contain commas and doubled quotes. */
 function readLine(text: string, line: number): string[] {
   const cells: string[] = [];
   const cell = /\s*(?:"((?:[^"]|"")*)"|([^",]*))\s*(,|$)/gy;

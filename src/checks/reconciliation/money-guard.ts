@@ -34,9 +34,9 @@ import {
 
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
- * what the gateways did since. So money moves at a gateway only once this process has compared the
- * database's heartbeat with that gateway's. It stops at all gateways, in all processes, when one of
- * them is ahead.
+ * what the gateways have done since. So money moves at a gateway only once this process has compared
+ * the database's heartbeat with that gateway's. It stops at all gateways, in all processes, when one
+ * of them is ahead.
  */
 export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /**
@@ -45,7 +45,7 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
    * would have failed the same way.
    */
   problem: MoneyProblem['problem'];
-  /** Asks and throws like `problem`. Once the account was compared, it reads no row. */
+  /** Asks and throws like `problem`. Once the account has been compared, it reads no row. */
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
@@ -79,7 +79,7 @@ type GuardDeps = {
 /** A restore is noticed only if there was a heartbeat after the backup. */
 const heartbeatSeconds = 60;
 /**
- * How long a process may use the row that it last read, so that it does not read it for each
+ * How long a process may use the row that it last read, instead of reading the row for each
  * payment.
  */
 const freshMilliseconds = 1_000;
@@ -107,8 +107,8 @@ type Known = {
   /** When the next heartbeat is due, as it was last read; null if it may be due now. */
   dueAt: Timestamp | null;
   /**
-   * Why the account is the wrong one, when it was last seen; `reason` is null if it is the right
-   * one. A wrong account is asked for again later.
+   * The last comparison of the account. `reason` says why the account is the wrong one, and is null
+   * if it is the right one. A wrong account is compared again later.
    */
   account: { reason: string | null; at: number } | null;
   /** The last comparison that failed. `problem` throws its error again for a moment. */
@@ -119,7 +119,7 @@ type Guard = {
   deps: GuardDeps;
   name: GatewayName;
   known: Known;
-  /** Reads the row, without waiting for the gateway. Concurrent callers share one reading. */
+  /** Reads the row, without waiting for the gateway. Concurrent callers share one read. */
   readRow(): Promise<void>;
   /** Compares the database with the gateway. Concurrent callers share one comparison. */
   verify(): Promise<string | null>;
@@ -208,11 +208,14 @@ function createGuard(deps: GuardDeps, name: GatewayName): Guard {
   return guard;
 }
 
-/** A refused key does not count: what is claimed gets the same refusal and raises an alert. */
+/**
+ * Whether work may be claimed for a gateway. A refused key does not prevent it: the claimed work
+ * gets the same refusal and raises an alert.
+ */
 const isUsable = ({ known: { verifiedServer, failure } }: Guard) =>
   verifiedServer !== null || failure?.error instanceof RequestRefused;
 
-/** If one gateway does not answer, that must not hide that another one is ahead. */
+/** A gateway that does not answer must not hide that another one is ahead. */
 async function findAnyProblem(guards: Guard[]): Promise<string | null> {
   const found = await Promise.allSettled(guards.map((guard) => findProblem(guard, know)));
   const stopped = found.find((one) => one.status === 'fulfilled' && one.value !== null);
@@ -229,8 +232,8 @@ async function findProblemAt(all: Guard[], guard: Guard): Promise<string | null>
 }
 
 /**
- * Whether the other gateways allow money to move at this one, in a database that has moved to
- * another server: a restore may have reset one of their payments to one that has not begun.
+ * Why the other gateways forbid moving money at this one, or null. Asked when the database has
+ * moved to another server: a restore may have set a payment at another gateway back to not begun.
  */
 async function findProblemOfOthers(others: Guard[]): Promise<string | null> {
   const reason = await findAnyProblem(others).catch((error: Error) => {
@@ -274,7 +277,7 @@ async function know(guard: Guard): Promise<string | null> {
   return findOtherAccount(guard) ?? (await guard.verify());
 }
 
-/** A right account stays so until the process ends, or a heartbeat finds another one. */
+/** A right account counts as right until the process ends or a heartbeat finds another one. */
 async function knowAccount(guard: Guard): Promise<string | null> {
   if (findOtherAccount(guard) === null) await guard.compareAccount();
   return guard.known.account?.reason ?? null;
@@ -302,7 +305,7 @@ async function checkAccount(
   const why = own ? explainOtherName(name, own) : null;
   known.account = { reason: why, at: deps.clock.monotonic() };
   if (why === null) return null;
-  // A process that verified the account earlier must not go on with that.
+  // A process that verified the account earlier must not rely on that any more.
   known.verifiedServer = null;
   const { db } = deps.database;
   const kind = 'gateway_other_account';
@@ -394,7 +397,7 @@ async function raise({ deps, name, known }: Guard): Promise<string | null> {
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
   const gateway = deps.gateways.of(name);
   const written = { heartbeat_ref, database: row.id, gateway: name };
-  // Many exports at once may overwrite a later heartbeat, so a process writes the newest one again.
+  // One of several exports at once may overwrite a later heartbeat, so write the newest one again.
   for (let count = heartbeat, newest = heartbeat; ; count = newest) {
     await gateway.writeHeartbeat({ ...written, count });
     newest = (await readHeartbeat(deps.database.db, name)).heartbeat;
@@ -404,7 +407,7 @@ async function raise({ deps, name, known }: Guard): Promise<string | null> {
 
 /**
  * Reads the gateway first and then the database. A heartbeat is written to the database first, so a
- * heartbeat in flight never makes the gateway look ahead.
+ * heartbeat in flight never makes the gateway seem to be ahead.
  */
 async function compareHeartbeats(
   deps: GuardDeps,

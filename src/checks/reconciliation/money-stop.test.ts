@@ -5,7 +5,7 @@ import { explainAhead, explainFall } from './money-stop.ts';
 const own = { id: 'ours', heartbeat: 7 };
 const at = (database: string, count: number) => ({ database, count });
 
-test('money stops when the gateway knows a later heartbeat of this database, or in production another one alone', () => {
+test('money stops when the gateway has a later heartbeat, or in production only that of another database', () => {
   const cases = [
     { heartbeats: [], sandbox: null, production: null },
     { heartbeats: [at('ours', 7)], sandbox: null, production: null },
@@ -28,7 +28,7 @@ test('money stops when the gateway knows a later heartbeat of this database, or 
   }
 });
 
-test('money stops when the heartbeat fell, unless it is stopped already', () => {
+test('money stops when the heartbeat has fallen, unless money is stopped already', () => {
   assert.equal(explainFall({ stopped_reason: null, heartbeat: 7 }, 7), null);
   assert.equal(explainFall({ stopped_reason: null, heartbeat: 8 }, 7), null);
   assert.match(explainFall({ stopped_reason: null, heartbeat: 6 }, 7) ?? '', /fell from 7 to 6/);

@@ -12,11 +12,11 @@ export function explainAhead(
 ): string | null {
   const own = heartbeats.find(({ database }) => database === id);
   if (own !== undefined && own.count > heartbeat) {
-    return `${gateway} is ahead of this database (heartbeat ${own.count} there, ${heartbeat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
+    return `${gateway} is ahead of this database (heartbeat ${own.count} there, ${heartbeat} here): the database was restored from a backup, or a server that lacked the last changes took over.`;
   }
   // In a sandbox several databases may share an account of the gateway.
   if (own === undefined && heartbeats.length > 0 && environment === 'production') {
-    return `Another database has used this account of ${lowerFirst(gateway)}: this one is new, or was restored from a backup without a heartbeat.`;
+    return `Another database has used this account at ${lowerFirst(gateway)}: this one is new, or was restored from a backup without a heartbeat.`;
   }
   return null;
 }
@@ -30,7 +30,7 @@ export function explainOtherName(
 ): string | null {
   return gateway === undefined || gateway === name
     ? null
-    : `The settings of the gateway ${name} lead to the account that is called ${gateway} here: keys were exchanged, or the gateway got another name. ${correct}`;
+    : `The settings of the gateway ${name} lead to the account that is called ${gateway} here: keys were exchanged, or the gateway was renamed. ${correct}`;
 }
 
 /** Compares a row with the highest heartbeat that the process knew before reading it. */
@@ -43,7 +43,7 @@ export function explainFall(
 }
 
 export const explainLostChanges = (lost: string, gateway = 'The gateway') =>
-  `The database runs on another server and does not know ${lost} of ${lowerFirst(gateway)}: that server lacked the last changes.`;
+  `The database runs on another server and does not know ${lost}, which ${lowerFirst(gateway)} has: that server lacked the last changes.`;
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 

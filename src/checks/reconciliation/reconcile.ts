@@ -68,7 +68,7 @@ export type ReconcileDeps = {
 
 export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
 
-/** A run that was interrupted longer ago than this starts again. */
+/** A run that was interrupted longer ago than this is not continued. */
 const continuesHours = 24;
 /** How many differences are settled between two reads of the table. */
 const differencesBatchSize = 100;
@@ -106,7 +106,7 @@ export async function reconcile(
   }
 }
 
-/** Reconciles on a connection of the caller, who closes it afterwards. */
+/** Reconciles on the caller's connection. The caller closes it afterwards. */
 export async function reconcileOn(
   client: pg.ClientBase,
   deps: ReconcileDeps,
@@ -154,7 +154,7 @@ async function reconcileOne(
   const checked = await readThrough(deps, client, run, recorder ?? null, progress);
   const settle = () =>
     settleDifferences(deps, client, run, recorder ?? null, () => progress(checked));
-  // The differences found by now are reported even if the rest of the run fails.
+  // The differences found so far are reported even if the rest of the run fails.
   await settle();
   await noteUnseen(client, run, checked, progress);
   await settle();
@@ -313,7 +313,7 @@ async function takeFees(
 async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: string) {
   const { db } = deps.database;
   const kind = 'gateway_currency';
-  const detail = `The gateway charges its fees for payments in ${paidIn} in ${currency}. They are not posted. The gateway's account must settle in ${paidIn}.`;
+  const detail = `The gateway charges fees in ${currency} for payments in ${paidIn}. These fees are not posted. The gateway's account must settle in ${paidIn}.`;
   if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 

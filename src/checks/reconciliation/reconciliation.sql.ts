@@ -182,8 +182,8 @@ export type Run = {
 };
 
 /**
- * Continues a run of the same range that was interrupted, or begins one. The connection holds a
- * lock until it ends, so that a process that was killed leaves no claim behind.
+ * Continues an interrupted run of the same range, or begins a new one. The lock ends
+ * with the connection, so a killed process leaves no claim behind.
  */
 export async function claimRun(
   client: Client,
@@ -308,7 +308,7 @@ export async function moveDifference(
   );
 }
 
-/** A run may have noted millions of records. A statement deletes this many. */
+/** A run may have noted millions of records. Each statement deletes at most this many. */
 const notesBatchSize = 10_000;
 
 /** Ends a run and deletes its notes. Its differences are alerts by now. */
@@ -328,7 +328,7 @@ export async function endRun(client: Client, run_id: string, at: Timestamp): Pro
   }
 }
 
-/** The open refunds of one request at the gateway. */
+/** The open differences about refunds at the gateway that belong to one request. */
 export async function listRequestDifferences(
   client: Client,
   run_id: string,

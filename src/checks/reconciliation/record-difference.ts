@@ -7,6 +7,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -92,7 +93,7 @@ export async function recordDifference(
   } catch (error) {
     if (!(error instanceof CannotRecord)) throw error;
     const alert_id = await report(
-      `${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
+      `${error.message}. Nothing on this checkout is charged or refunded until you run \`tranche gateway release ${checkout_id}\`.`,
     );
     const blocked = { reference: difference.reference, alert_id };
     await transaction(deps, async ({ db }) => {
@@ -139,7 +140,8 @@ async function recordLostPayment(
       return 'all';
     }
     if (kind !== 'unknown_to_us') {
-      throw new CannotRecord(`the gateway says ${record.state} for ${amount} cents`);
+      const shown = showMoney(amount, merchant.territory);
+      throw new CannotRecord(`the gateway reports ${record.state} for ${shown}`);
     }
     if (own_id === null || customer_ref === null) throw new CannotRecord('it is not ours');
     if (record.state === 'in_flight') {
@@ -166,7 +168,7 @@ async function recordLostPayment(
       throw new CannotRecord(`the checkout is ${checkout.status}`);
     }
     if (record.state !== 'taken')
-      throw new CannotRecord('it is a hold of a checkout that was paid');
+      throw new CannotRecord('it is a hold for a checkout that is already paid');
     const charge = { id: own_id, instalment, amount, payment_ref, at };
     await recordLostCharge(deps, db, key, { ...charge, scheme: live?.scheme ?? null });
     return 'all';
@@ -200,7 +202,7 @@ async function compareAgain(
   kind: 'payments' | 'refunds',
   record: GatewayRecord,
 ): Promise<DifferenceKind | null> {
-  // Only how long a hold has lasted depends on the time, and that is not recorded.
+  // Only `held_too_long` depends on the time, and it is never recorded.
   const nowOf = () => deps.clock.now();
   const by = { gateway: deps.gateway, nowOf, recorder: deps };
   const found = await compareWithRows(clientOf(db), kind, [record], by);

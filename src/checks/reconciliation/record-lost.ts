@@ -17,7 +17,7 @@ import { settleInFlight } from './settle-in-flight.ts';
 
 /** A hold that was made in the days before the backup may have been captured or voided since. */
 const marginDays = 8;
-/** The range for a database without a heartbeat to count from. */
+/** How many days are read if the database has no heartbeat to count from. */
 const ordinaryDays = 40;
 
 /**
@@ -34,7 +34,7 @@ export async function recordLost(
   try {
     if (!(await lockRecording(client))) {
       throw new OperatorError(
-        'Another process records what the gateway did. Wait until it has ended.',
+        'Another process is recording what the gateway did. Wait until it has finished.',
       );
     }
     return await recordOn(client, deps, operator, progress);
@@ -56,8 +56,8 @@ async function recordOn(
   for (const name of names) await nameDatabase(db, deps.random.uuid(), name);
   const before = await Promise.all(names.map((name) => readHeartbeat(db, name)));
   const isStopped = before.some(({ stopped_at }) => stopped_at !== null);
-  // Attempts in flight are settled first. Otherwise one that has ended would prevent the recording
-  // of a later one.
+  // Attempts in flight are settled first. Otherwise an attempt that has ended would prevent the
+  // recording of a later one.
   const recorder = { ...deps, operator, isStopped };
   const answer: Reconciled = { checked: 0, differences: [], recorded: 0 };
   if (isStopped) answer.recorded += await settleInFlight(recorder);

@@ -6,7 +6,7 @@ import { type OperatorDeps, OperatorError, operate } from '#record/actions/opera
 
 /**
  * Releases a checkout once an operator has settled what the gateway did for it. Its plan and
- * refunds go on.
+ * refunds continue.
  */
 export async function releaseCheckout(
   deps: OperatorDeps,

@@ -33,9 +33,9 @@ export async function reportDifference(
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
   // The text of a block says how to release the checkout, so an operator must see it. The reason is
-  // not compared: a run that continues may find another one, because the payment is paused by then.
+  // not compared: a continued run may find another reason, because the payment is paused by then.
   const starts = why === null ? [`${subject} `] : [`${what} ${cannotRecord}`];
-  // The text of an alert from the time of a single gateway did not name it.
+  // An alert that was raised when there was only one gateway does not name it.
   if (why === null && !isAlone) starts.push(`The gateway's ${record} `);
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (

@@ -25,10 +25,10 @@ export async function reportMissingGateways(deps: {
   const missing = used.filter(({ gateway }) => !deps.gateways.names.includes(gateway));
   for (const { gateway, heartbeat_at: since } of missing) {
     const start = `The settings have no gateway ${gateway}, which this service has used.`;
-    deps.log.error({ gateway }, 'the settings of a gateway that was used are gone');
+    deps.log.error({ gateway }, 'the settings lack a gateway that was used');
     const kind = 'gateway_without_settings';
-    // If an operator closed the alert, no other one is raised until the gateway has been in the
-    // settings again.
+    // If an operator has closed the alert, no new one is raised until the gateway has been back in
+    // the settings.
     if ((await findAlertThatStarts(db, kind, [start], { isOpen: false, since })) !== null) continue;
     const detail = `${start} Its payments, refunds and disputes wait. Put its settings back.`;
     await raiseAlert(deps, db, { kind, detail });

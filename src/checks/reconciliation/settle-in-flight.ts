@@ -23,7 +23,7 @@ export async function settleInFlight(deps: SettlingDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
   // A dispute that ended after the backup would still pause its plan, and a payment that the
-  // gateway took after its end could not be recorded.
+  // gateway took after the dispute ended could not be recorded.
   for (const dispute of await listOpenDisputes(db)) {
     await tried(deps, dispute, async (merchant) => {
       await readAgain(deps, merchant, dispute);
@@ -37,8 +37,8 @@ export async function settleInFlight(deps: SettlingDeps): Promise<number> {
 }
 
 /**
- * Leaves a first payment with a hold to the reading of the records: a later attempt that was lost
- * may have a hold too.
+ * Settles an attempt that has ended, but not a first payment with a hold, because a later attempt
+ * that was lost may have a hold too. Such a payment is recorded when the records are read.
  */
 async function settleEnded(
   deps: SettlingDeps,

@@ -3,7 +3,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 
 const pausesMax = 6;
 
-/** Reads, and waits while the gateway asks for fewer requests, longer each time. */
+/** Calls `read`, and repeats it after ever longer waits while the gateway asks for less. */
 export async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
   for (let pauses = 0; ; pauses += 1) {
     try {

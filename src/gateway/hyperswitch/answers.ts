@@ -10,7 +10,7 @@ export type Payment = {
   cancellation_reason?: string | null;
   capture_method?: string | null;
   client_secret?: string | null;
-  /** The acquirer's name of the payment; null if the acquirer did not answer. */
+  /** The acquirer's name for the payment; null if the acquirer did not answer. */
   connector_transaction_id?: string | null;
   created?: string | null;
   customer_id?: string | null;

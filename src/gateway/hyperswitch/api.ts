@@ -40,7 +40,7 @@ export type HyperswitchApi = {
 };
 
 const timeoutMs = 15_000;
-/** A page has a hundred payments. No real answer of the gateway is larger than this. */
+/** A page has a hundred payments. No real answer from the gateway is larger than this. */
 const answerBytesMax = 8 * 1024 * 1024;
 
 export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
@@ -145,7 +145,7 @@ export function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof ApiError && error.code !== null && codes.includes(error.code);
 }
 
-/** Codes of Hyperswitch that the adapter acts on. */
+/** Hyperswitch codes that the adapter acts on. */
 export const codes = {
   /** Another request about the payment is being processed (422), or the server failed (500). */
   busy: 'HE_00',

@@ -1,7 +1,7 @@
 import type { HeldCard } from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 
-/** Hyperswitch's names of the card networks, and ours. */
+/** Hyperswitch's names for the card networks, and ours. */
 const brands: Record<string, string> = {
   Visa: 'visa',
   Mastercard: 'mastercard',

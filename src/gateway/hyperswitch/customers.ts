@@ -15,8 +15,8 @@ type CustomerCalls = Pick<
 >;
 
 /**
- * The gateway cannot store notes on an account. A customer without payments serves as one. Its
- * metadata is replaced as a whole, so each slot of the heartbeats has a customer.
+ * The gateway cannot store notes on an account. A customer without payments serves as a note. Its
+ * metadata is replaced as a whole, so each heartbeat slot has a customer of its own.
  */
 const heartbeats = 'tranche_heartbeats';
 const slotId = (slot: number) => `${heartbeats}_${slot}`;

@@ -65,7 +65,7 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
 ]);
 
 const forbidding = new Set(['do_not_retry', 'stop_recurring']);
-/** Mastercard's advice codes: the account is closed, or the cardholder forbids it. */
+/** Mastercard's advice codes: the account is closed, or the cardholder forbids the charge. */
 const forbiddingAdvice = new Set(['03', '21']);
 /** Hyperswitch's codes that mean that the same card will not work. */
 const forbiddingCodes = new Set([

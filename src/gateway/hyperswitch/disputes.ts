@@ -6,10 +6,10 @@ import type { Dispute } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
 import { timeOf } from './states.ts';
 
-/** An inquiry of the bank withdraws nothing yet. */
+/** An inquiry by the bank withdraws nothing yet. */
 const isInquiry = ({ dispute_stage }: Dispute) => dispute_stage === 'pre_dispute';
 
-/** Null if we do not know its status. */
+/** Returns null if we do not know the status. */
 function knownStatus(dispute: Dispute): DisputeState['status'] | null {
   switch (dispute.dispute_status) {
     case 'dispute_opened':
@@ -121,7 +121,7 @@ export function disputeCalls(api: HyperswitchApi): DisputeCalls {
 
     async uploadEvidence() {
       throw new RequestRefused(
-        'this gateway takes no files: remove them, and describe them in words',
+        'this gateway accepts no files: remove them, and describe them in words',
       );
     },
 

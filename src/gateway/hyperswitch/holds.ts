@@ -17,7 +17,7 @@ const cancellable = [
   'partially_authorized_and_requires_capture',
 ];
 
-/** The reason tells a hold that could not be voided from a payment that was declined. */
+/** The reason distinguishes a hold that could not be voided from a payment that was declined. */
 const voidReason = 'the payment is not needed';
 
 /**
@@ -74,7 +74,7 @@ function captured(
   if (isTaken && payment.amount_received === amount) return { outcome: 'captured' };
   if (isTaken) {
     throw new RequestRefused(
-      `the gateway captured ${payment.amount_received} cents of ${amount} cents`,
+      `the gateway captured ${payment.amount_received} cents instead of ${amount} cents`,
     );
   }
   if (['cancelled', 'expired'].includes(status)) return { outcome: 'lapsed' };
@@ -96,8 +96,8 @@ function voided(payment: Payment, { now }: MerchantTime): Awaited<ReturnType<Gat
 }
 
 /**
- * The acquirer refused to end a hold. The server calls that failed, and the hold may live until its
- * time is over.
+ * The acquirer refused to end a hold. The server then calls the payment failed, but the hold may
+ * last until it lapses.
  */
 const stillHeld = (what: string) =>
   new StatusUnknown(what, 'failed', 'and the money may be held or taken');

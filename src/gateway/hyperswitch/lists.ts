@@ -10,8 +10,9 @@ type Page = { data: Payment[]; next: string | null };
  * One page of payments, newest first. `after` is the `next` of the page before.
  *
  * The real server compares the times of creation, and its cursors include the payment that they
- * name. `ending_before` therefore gives the older ones, and this one again with all that were created
- * at the same time. `next` is the cursor with the other ids of that time, so that none comes twice.
+ * name. `ending_before` therefore gives the older payments, and also that one and all others that
+ * were created at the same time. `next` is the cursor with the other ids of that time, so that none
+ * comes twice.
  */
 export async function listPage(
   api: HyperswitchApi,

@@ -2,17 +2,17 @@ import type { MerchantTime } from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 
-/** The acquirer may know more, also if the shopper approved a challenge and did not come back. */
+/** The acquirer may know more, for example if a shopper approved a challenge and did not return. */
 const undecided = ['processing', 'requires_customer_action', 'requires_merchant_action'];
 
 /**
- * Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer, as often as it
- * may.
+ * Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer, as often as
+ * is allowed.
  */
 export const retrieve = (api: HyperswitchApi, merchant: MerchantTime, id: string) =>
   read(api, merchant, id).catch(fail);
 
-/** Null if the gateway has no payment of this id. */
+/** Returns null if the gateway has no payment with this id. */
 export const find = (api: HyperswitchApi, merchant: MerchantTime, id: string) =>
   read(api, merchant, id).catch((error) => (isCode(error, codes.missing) ? null : fail(error)));
 
@@ -22,7 +22,7 @@ async function read(api: HyperswitchApi, merchant: MerchantTime, id: string): Pr
   if (!undecided.includes(stored.status) || !api.mayAskAcquirer(id, merchant)) return stored;
   return await api
     .call<Payment>('GET', `${path}?force_sync=true`, { merchant })
-    // The stored state is true as long as another request changes the payment. No other refusal
-    // says that the payment does not exist.
+    // The stored state is true while another request is changing the payment. `fail` throws every
+    // other refusal, so that none of them means that the payment does not exist.
     .catch((error) => (isCode(error, codes.busy) ? stored : fail(error)));
 }

@@ -27,7 +27,7 @@ type PaymentCalls = Pick<
 
 /**
  * How long a shopper may take to enter a card. Their time for a checkout or on the plan page ends
- * first (decisions 0011 and 0085). A challenge that was left is over soon after the session.
+ * first (decisions 0011 and 0085). A challenge that the shopper left ends soon after the session.
  */
 const sessionSeconds = { checkout: 60 * 60, plan: 15 * 60 };
 
@@ -39,8 +39,8 @@ type NewPayment = {
 } & Record<string, unknown>;
 
 /**
- * Creates a payment under our id. The gateway accepts an id once. If it already has this payment,
- * that is the answer, provided that it is the same payment. Throws `ApiError` for any other refusal.
+ * Creates a payment under our id. The gateway accepts each id once. If it already has a payment
+ * under this id, returns that one, provided that it matches. Throws `ApiError` for any other refusal.
  */
 export async function create(
   api: HyperswitchApi,
@@ -56,12 +56,12 @@ export async function create(
     if (['failed', 'cancelled', 'expired'].includes(found.status)) return found;
     if (found.amount !== body.amount || found.currency !== body.currency) {
       throw new RequestRefused(
-        `the gateway made this payment of ${body.amount} cents for ${found.amount} cents`,
+        `the gateway made this payment for ${found.amount} cents, not ${body.amount} cents`,
       );
     }
     // The server changes the use of a card that the acquirer cannot charge later.
     if (Boolean(found.setup_future_usage) !== (body.setup_future_usage !== undefined)) {
-      throw new RequestRefused('the gateway holds a payment of the attempt with another term');
+      throw new RequestRefused('the gateway has a payment for this attempt with another term');
     }
     return found;
   }
@@ -89,7 +89,7 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
   };
 }
 
-/** Lists have all that we read about payments in these states. */
+/** Lists contain all that we read about payments in these states. */
 const completeInLists = [
   'requires_payment_method',
   'requires_confirmation',
@@ -193,8 +193,8 @@ const withStored = (customer_id: string, card_ref: string) => ({
 });
 
 /**
- * The stored card is gone, or the amount can never be charged. A retry cannot help. The server also
- * calls the operator's own settings missing, so the card itself is looked up.
+ * The stored card is gone, or the amount can never be charged. A retry cannot help. The server
+ * answers in the same way if the operator's own settings are missing, so the card is looked up.
  */
 async function declinedForGood(
   api: HyperswitchApi,

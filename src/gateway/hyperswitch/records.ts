@@ -24,8 +24,8 @@ function paymentRecord(payment: Payment): GatewayRecord {
   const { payment_id, metadata } = payment;
   const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
   const covered = (textOf(instalments ?? instalment) ?? '').split(',');
-  // A verification without an amount takes nothing. One with a small amount holds it. Statuses that
-  // we do not know are not decided yet.
+  // A verification without an amount takes nothing. A verification with a small amount holds it.
+  // Statuses that we do not know are not decided yet.
   const isForNothing = isVerification(payment_id) && payment.amount === 0;
   const state = isForNothing ? 'nothing' : paymentStates[payment.status];
   return {
@@ -72,7 +72,7 @@ const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
   (from === null || created_at >= from) && (to === null || created_at < to);
 
 /**
- * The documentation and the server disagree on the names of the time filters, so they are not used.
+ * The documentation and the server disagree on the names of the time filters, so none is used.
  * Records come newest first, so the list ends with the first page that is older than the range.
  */
 async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
@@ -143,7 +143,7 @@ async function listDisputeRecords(api: HyperswitchApi, page: Page): Promise<List
   return { records: records.filter((record) => isWithin(record, page)), next };
 }
 
-/** The gateway's own records, page by page. It lists neither charges nor its balance. */
+/** The gateway's own records, page by page. The gateway lists neither charges nor balance. */
 export function recordCalls(api: HyperswitchApi): Pick<Gateway, 'listRecords'> {
   return {
     async listRecords(kind, page) {

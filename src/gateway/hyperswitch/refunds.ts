@@ -11,8 +11,8 @@ import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { refundId } from './ids.ts';
 
 /**
- * Codes with which the gateway refuses the refund itself: its amount, its number, or the payment's
- * state.
+ * Codes with which the gateway refuses the refund itself: for its amount, the number of refunds or
+ * the payment's state.
  */
 const refused = [
   codes.exceeds,
@@ -46,7 +46,8 @@ export function refundCalls(
       } catch (error) {
         if (!isCode(error, codes.exists, ...refused)) fail(error);
         // The server looks at the amount and at the number of refunds before it looks at the id, and
-        // counts the first request against its repetition. Only a refund that it does not have failed.
+        // counts the first request against its repetition. The refund has failed only if the server
+        // does not have it.
         const found = await find(api, merchant, body.refund_id);
         if (found !== null) return refundState(sameAmount(found, amount));
         if (isCode(error, codes.exists)) fail(error);
@@ -69,7 +70,7 @@ export function refundCalls(
     },
 
     async refundStatus(merchant, refund_ref) {
-      // Otherwise the server asks the acquirer about a pending refund for some time only.
+      // Without `force_sync` the server asks about a pending refund only for some time.
       const query = api.mayAskAcquirer(refund_ref, merchant) ? '?force_sync=true' : '';
       const path = `/refunds/${encodeURIComponent(refund_ref)}${query}`;
       return refundState(await api.call<Refund>('GET', path, { merchant }).catch(fail));
@@ -77,7 +78,7 @@ export function refundCalls(
   };
 }
 
-/** Null if the gateway has no refund of this id. */
+/** Returns null if the gateway has no refund with this id. */
 async function find(
   api: HyperswitchApi,
   merchant: MerchantTime,
@@ -93,7 +94,7 @@ async function find(
 function sameAmount(refund: Refund, amount: number): Refund {
   if (refund.amount === amount) return refund;
   throw new RequestRefused(
-    `the gateway made this refund of ${amount} cents for ${refund.amount} cents`,
+    `the gateway made this refund for ${refund.amount} cents, not ${amount} cents`,
   );
 }
 

@@ -30,7 +30,9 @@ export const hyperswitchSettings: AdapterSettings = {
     if (!Number.isInteger(verificationAmount) || verificationAmount < 0) {
       problems.push('HYPERSWITCH_VERIFICATION_AMOUNT must be an amount in cents.');
     } else if (verificationAmount > verificationAmountMax) {
-      problems.push(`HYPERSWITCH_VERIFICATION_AMOUNT is at most ${verificationAmountMax} cents.`);
+      problems.push(
+        `HYPERSWITCH_VERIFICATION_AMOUNT must be at most ${verificationAmountMax} cents.`,
+      );
     }
     // Each company that runs the protocol has its own addresses, so there is no default.
     if (apiUrl === undefined || scriptUrl === undefined) {
@@ -45,7 +47,7 @@ export const hyperswitchSettings: AdapterSettings = {
     return [...problems, ...commonProblems(settings, hyperswitchSettings)];
   },
 
-  /** The documentation states no limit. An operator's proxy may have one, and answers 429. */
+  /** The documentation states no limit. An operator's proxy may have one, and then answers 429. */
   limits: ({ testGateway }) => ({ requestsPerSecond: testGateway ? null : 50 }),
 
   /** The server's defaults, which its operator may raise. */

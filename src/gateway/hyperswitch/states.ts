@@ -14,7 +14,7 @@ import { cardOf } from './card.ts';
 import { declineOf } from './declines.ts';
 import { holdDays } from './settings.ts';
 
-// The gateway's payments in the words of the port.
+// Translates the gateway's payments into the port's words.
 
 export const timeOf = (time: string) => timestamp(Temporal.Instant.from(time));
 
@@ -76,8 +76,8 @@ export const hasLapsed = (payment: Payment, now: Timestamp): boolean =>
 const challengeMinutes = 15;
 
 /**
- * Whether the bank may still approve a challenge. The server begins none after its session, and
- * knows no end of one that has begun.
+ * Whether the bank may still approve a challenge. The server begins no challenge after the session,
+ * but does not know when one that has begun will end.
  */
 export function mayBeApproved(payment: Payment, now: Timestamp): boolean {
   if (payment.status !== 'requires_customer_action') return false;
@@ -85,7 +85,7 @@ export function mayBeApproved(payment: Payment, now: Timestamp): boolean {
   return mayGoOn(payment, now);
 }
 
-/** Whether the session of a payment, or a challenge that began in it, may still be going on. */
+/** Whether the session of a payment, or a challenge that began in it, may still be in progress. */
 function mayGoOn({ expires_on }: Payment, now: Timestamp): boolean {
   if (!expires_on) return false;
   const end = Temporal.Instant.from(expires_on).add({ minutes: challengeMinutes });
@@ -119,7 +119,7 @@ export const isUnheard = ({ status, connector_transaction_id, error_code }: Paym
   !connector_transaction_id &&
   /^(TIMEOUT|5(0\d|1[01]))$/.test(error_code ?? '');
 
-const unheardStatus = 'failed without an answer of the acquirer';
+const unheardStatus = 'failed without an answer from the acquirer';
 
 /** Statuses of a payment that the gateway has not decided yet. */
 const undecidedStatuses = new Set([

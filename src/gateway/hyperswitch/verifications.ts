@@ -62,7 +62,7 @@ export function verificationCalls(api: HyperswitchApi): VerificationCalls {
   };
 }
 
-/** Voids the hold of a verified card. If that fails, it is done when the card is looked up again. */
+/** Voids the hold of a verified card. If that fails, the next look-up does it. */
 async function settle(
   api: HyperswitchApi,
   merchant: MerchantTime,

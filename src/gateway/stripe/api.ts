@@ -57,8 +57,8 @@ type Request<T> = {
  * effect. If not, we send it under the next key. A retry reaches that key by the same steps.
  *
  * A key that was used with other parameters does not show what happened to the request that used
- * it, which may be in flight. A safe request is then sent under the next key. Any other is looked up and not sent
- * (decision 0049).
+ * it, which may be in flight. A safe request is then sent under the next key. Any other is looked
+ * up and not sent (decision 0049).
  */
 export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<T> {
   const { key, merchant, send, find, isSafe = false } = request;

@@ -84,7 +84,7 @@ export function declinedByBank(error: unknown): Declined | null {
   return { outcome: 'declined', payment_ref, decline: declineOf(error as CardRefusal) };
 }
 
-/** The token came from the browser. Entering the card again gives a new one. */
+/** The token came from the browser. Entering the card again gives a new token. */
 export function declinedToken(error: unknown): Declined | null {
   if (!isTokenRefused(error)) return null;
   return { outcome: 'declined', payment_ref: null, decline: cardToEnterAgain };

@@ -1,13 +1,13 @@
 import Stripe from 'stripe';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 
-// Reads the errors of the SDK.
+// Reads the SDK's errors.
 
 export function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Stripe.errors.StripeError && codes.includes(error.code ?? '');
 }
 
-/** The gateway refuses the checkout's amount or currency (decision 0011). */
+/** Whether the gateway refuses the checkout's amount or currency (decision 0011). */
 export function isDataRefused(
   error: unknown,
 ): error is InstanceType<typeof Stripe.errors.StripeInvalidRequestError> {
@@ -21,7 +21,7 @@ export function isDataRefused(
   );
 }
 
-/** The gateway does not know the card's token, or it was used before. */
+/** Whether the gateway refuses the card's token: it is unknown, or was used before. */
 export function isTokenRefused(error: unknown): boolean {
   return (
     error instanceof Stripe.errors.StripeInvalidRequestError && error.param === 'confirmation_token'
@@ -29,17 +29,17 @@ export function isTokenRefused(error: unknown): boolean {
 }
 
 /**
- * The key was used with other parameters: by a process with another address or master key, or
- * before the database was restored from a backup.
+ * Whether the key was used with other parameters: by a process with another address or master key,
+ * or before the database was restored from a backup.
  */
 export function isOtherRequest(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeIdempotencyError && error.statusCode === 400;
 }
 
 export const differs = (what: string, ours: number, theirs: number) =>
-  new RequestRefused(`the gateway made this ${what} of ${ours} cents for ${theirs} cents`);
+  new RequestRefused(`the gateway made this ${what} for ${theirs} cents, not ${ours} cents`);
 
-/** The request under this key has ended, but the key does not tell how. */
+/** Whether the gateway repeats a stored 500: the request has ended, but its outcome is unknown. */
 export function isRepeatedFailure(error: unknown): boolean {
   return (
     error instanceof Stripe.errors.StripeError &&

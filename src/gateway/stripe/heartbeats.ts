@@ -3,9 +3,9 @@ import { slotOf, slots } from '#gateway/heartbeat-slots.ts';
 import type { StripeApi } from './api.ts';
 import { fail } from './errors.ts';
 
-// The gateway cannot store notes on an account. A customer without payments serves as one.
+// The gateway cannot store notes on an account. A customer without payments serves as a note.
 
-/** All heartbeats of the account have this address, because the gateway finds customers by it. */
+/** All heartbeats of the account have this address: the gateway can find customers by address. */
 const heartbeatEmail = 'tranche-heartbeat@example.com';
 
 /** A request changes only the members of the metadata that it names. */
@@ -47,7 +47,7 @@ export function heartbeatCalls({
           });
           ref = made.id;
         }
-        // Without a key of ours: a heartbeat that was overwritten is written once more.
+        // Use no key of our own: under it, an overwritten heartbeat could not be written again.
         const metadata = { [memberOf(slotOf(count))]: count, ...named };
         await stripe.customers.update(ref, { metadata });
       } catch (error) {

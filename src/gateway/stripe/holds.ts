@@ -56,7 +56,7 @@ function captured(
   intent: Stripe.PaymentIntent,
   amount: number,
 ): { outcome: 'captured' | 'lapsed' } {
-  // An earlier request, whose key the gateway has forgotten, may have captured it.
+  // An earlier request, whose key the gateway has forgotten, may have captured the hold.
   if (intent.status === 'succeeded' && intent.amount_received === amount) {
     return { outcome: 'captured' };
   }

@@ -46,7 +46,7 @@ export async function findIntent(
 
 type NewPayment = Parameters<Gateway['charge' | 'begin']>[0];
 
-/** Creates the payment of an attempt, once. */
+/** Creates the payment of an attempt only once. */
 export async function createIntent(
   api: StripeApi,
   payment: NewPayment,
@@ -75,7 +75,7 @@ async function findSameIntent(
   if (!isSame) throw differs('payment', amount, found.amount);
   // A charge does not store its card: the card is stored already.
   if ('store_card' in payment && payment.store_card !== isStored(found)) {
-    throw new RequestRefused('the gateway holds a payment of the attempt with another term');
+    throw new RequestRefused('the gateway has a payment for this attempt with another term');
   }
   return found;
 }

@@ -2,7 +2,7 @@ import type Stripe from 'stripe';
 
 // Both functions save processor time: a request takes 88 µs instead of 110.
 
-/** Makes the SDK build the header that describes it once, and not for each request. */
+/** Makes the SDK build the header that describes the SDK once, not for each request. */
 export function keepClientUserAgent(stripe: Stripe): void {
   const described = stripe as unknown as { getClientUserAgent(take: (text: string) => void): void };
   const build = described.getClientUserAgent.bind(stripe);

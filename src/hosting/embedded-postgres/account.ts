@@ -4,9 +4,9 @@ import { dataDirUnusable, messageOf } from './error.ts';
 import { nullIfAbsent, readIfPresent } from './files.ts';
 import { runProgram, serverEnvironment } from './run-program.ts';
 
-// The account that the server runs as, and which folders that account can reach.
+// The account that the server runs as, and the folders that this account can reach.
 
-/** The server's account if we are root. Null if it runs under our own account. */
+/** The server's account if we are root. Null if the server runs under our own account. */
 export type ServerAccount = { uid: number; gid: number } | null;
 
 const systemFolder = '/var/lib/tranche';
@@ -34,7 +34,7 @@ async function findAccount(name: string): Promise<ServerAccount> {
     const [login, , uid, gid] = line.split(':');
     if (login === name && Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) };
   }
-  // Accounts of macOS and of directory services are not in that file.
+  // Accounts on macOS and in directory services are not in that file.
   try {
     const uid = await runProgram('id', ['-u', name], { env: serverEnvironment });
     const gid = await runProgram('id', ['-g', name], { env: serverEnvironment });
@@ -55,7 +55,7 @@ async function createAccount(name: string): Promise<ServerAccount> {
       await runProgram(command, args, { env: serverEnvironment });
       return await findAccount(name);
     } catch {
-      // This system has a different command or none. The next candidate is tried.
+      // This system has another command for this, or none. Continue with the next candidate.
     }
   }
   return null;
@@ -68,7 +68,7 @@ export async function makeSystemFolder(): Promise<string> {
     return systemFolder;
   } catch (error) {
     throw dataDirUnusable(
-      `PostgreSQL does not run as root, and ${systemFolder} cannot be made for the account it runs as: ${messageOf(error)}. Set DATA_DIR to a folder outside private home directories, or set DATABASE_URL.`,
+      `PostgreSQL does not run as root, and ${systemFolder} cannot be created for the account that it runs as: ${messageOf(error)}. Set DATA_DIR to a folder outside private home directories, or set DATABASE_URL.`,
       error,
     );
   }

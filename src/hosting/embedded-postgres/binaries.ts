@@ -7,7 +7,7 @@ import { findObstacle, makeSystemFolder, type ServerAccount } from './account.ts
 import { EmbeddedPostgresError } from './error.ts';
 import { nullIfAbsent } from './files.ts';
 
-// PostgreSQL's programs, at a place where the server's account can run them.
+// PostgreSQL's programs, in a place where the server's account can run them.
 
 export type Binaries = { folder: string; version: string };
 
@@ -50,8 +50,8 @@ export function programIn(binaries: Binaries, name: 'postgres' | 'initdb' | 'pg_
 }
 
 /**
- * Another account cannot run binaries below a private home directory, so it gets a copy of each
- * version.
+ * Another account cannot run binaries below a private home directory, so that account gets a copy
+ * of each version.
  */
 async function copyBinaries({ folder, version }: Binaries): Promise<Binaries> {
   const name = `postgresql-${version}-${process.platform}-${process.arch}`;

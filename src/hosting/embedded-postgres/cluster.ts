@@ -82,7 +82,7 @@ export async function ensureCluster(
     const major = binaries.version.split('.')[0];
     if (made !== major) {
       throw dataDirUnusable(
-        `The data in ${data} was written by PostgreSQL ${made}, and this is PostgreSQL ${major}. Dump it with the old version, or delete ${dataDir} to start afresh.`,
+        `The data in ${data} was written by PostgreSQL ${made}, but this is PostgreSQL ${major}. Dump it with the old version, or delete ${dataDir} to start afresh.`,
       );
     }
     if (known === '') {
@@ -132,7 +132,7 @@ async function initialise(
   } catch (error) {
     throw new EmbeddedPostgresError(
       'start_failed',
-      `The PostgreSQL cluster in ${cluster.dataDir} could not be made: ${messageOf(error)}`,
+      `The PostgreSQL cluster in ${cluster.dataDir} could not be created: ${messageOf(error)}`,
       { cause: error },
     );
   } finally {
@@ -163,7 +163,7 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
   const remembered = Number(await readIfPresent(path.join(cluster.dataDir, 'postgres.port')));
   if (remembered > 0) {
     if (await becomesFree(cluster, remembered)) return remembered;
-    log.warn({ port: remembered }, 'The port of the last start is taken. Choosing another');
+    log.warn({ port: remembered }, 'The port from the last start is taken. Choosing another');
   }
   const [port = 0] = await freePorts(1);
   return port;
@@ -171,7 +171,7 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
 
 /**
  * A server that was killed closes its port a moment after its process is gone. It leaves behind a
- * file with its process id. Only if that file exists is it worth waiting for a port that is taken.
+ * file with its process id. Waiting for a port that is taken makes sense only if that file exists.
  */
 async function becomesFree(cluster: Cluster, port: number): Promise<boolean> {
   const wasKilled = (await readIfPresent(cluster.pidFile)) !== '';

@@ -12,7 +12,7 @@ import { nullIfAbsent } from './files.ts';
 import { serverEnvironment } from './run-program.ts';
 import { clearForeignPid, killStragglers, readPidFile, shutDown } from './server-processes.ts';
 
-// One run of the server process, from its start until it accepts connections.
+// Runs the server process once, and waits until it accepts connections.
 
 const startMilliseconds = 10 * 60_000;
 const stragglerMilliseconds = 30_000;
@@ -69,8 +69,8 @@ async function spawnServer(cluster: Cluster): Promise<Server> {
       cwd: home,
       env: serverEnvironment,
       stdio: ['ignore', output.fd, output.fd],
-      // The server gets its own session, so that Ctrl-C in the terminal reaches only us. We stop
-      // the server.
+      // The server gets its own session, so that Ctrl-C in the terminal reaches only us, and we
+      // stop the server.
       detached: true,
       ...account,
     });
@@ -115,7 +115,7 @@ function watchOver(cluster: Cluster, pid: number): ChildProcess | null {
     detached: true,
     ...cluster.account,
   });
-  // If there is no watcher, the next start stops the orphan.
+  // Without a watcher, the next start stops the orphan.
   watcher.on('error', () => {});
   watcher.stdin?.on('error', () => {});
   watcher.unref();

@@ -17,7 +17,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   const holderFile = path.join(dataDir, 'lock.holder');
   let held: DatabaseSync;
   try {
-    // For root, the server's account must be able to enter. Every secret inside has its own mode.
+    // If we are root, the server's account must be able to enter the folder. Every secret inside
+    // has its own mode.
     await fs.mkdir(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
     const lockFile = path.join(dataDir, 'lock');
     await fs.writeFile(lockFile, '', { flag: 'a', mode: 0o600 });
@@ -47,8 +48,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
 }
 
 /**
- * Uses SQLite only for its file lock. It is the only portable lock in Node that the operating system
- * itself releases when the holder is killed, so it can never be stale.
+ * Uses SQLite only for its file lock. This is the only portable lock in Node that the operating
+ * system releases when the holder is killed, so it can never be stale.
  */
 function openExclusively(lockFile: string): DatabaseSync {
   const database = new DatabaseSync(lockFile);

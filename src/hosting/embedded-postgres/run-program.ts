@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /**
- * The environment of every program that we run for the server. Our own is not passed on: it holds
+ * The environment of every program that we run for the server. Ours is not passed on: it contains
  * secrets, and its PG* variables would change what the server does.
  */
 export const serverEnvironment = {

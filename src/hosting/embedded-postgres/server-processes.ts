@@ -24,7 +24,7 @@ export async function readPidFile(
 /** Stops a server that outlived its starter. We hold the lock, so no other process uses it. */
 export async function stopOrphan(cluster: Cluster, log: EmbeddedPostgresLog): Promise<void> {
   const { pid } = await readPidFile(cluster);
-  // Without an init process a dead orphan keeps its id, but it is no longer a server.
+  // Where no init process reaps it, a dead orphan keeps its process id, but is no longer a server.
   const isGone = async () => !isAlive(pid) || !(await isPostmasterOf(cluster, pid));
   if (pid === 0 || (await isGone())) return;
   log.warn({ pid }, 'Stopping the PostgreSQL server that an earlier process left running');
@@ -32,9 +32,9 @@ export async function stopOrphan(cluster: Cluster, log: EmbeddedPostgresLog): Pr
 }
 
 /**
- * After a crash, the process id in the file may belong to another program by now (in a container it
- * often does), which PostgreSQL would mistake for a running server. PostgreSQL accepts its own
- * parent's id there, and goes on to check whether the shared memory in the file is still in use.
+ * After a crash, the process id in the file may belong to another program (in a container it often
+ * does), which PostgreSQL would mistake for a running server. PostgreSQL accepts its own parent's
+ * id there, and then checks whether the shared memory in the file is still in use.
  */
 export async function clearForeignPid(cluster: Cluster): Promise<void> {
   const { pid, lines } = await readPidFile(cluster);
@@ -50,7 +50,8 @@ async function isPostmasterOf(cluster: Cluster, pid: number): Promise<boolean> {
     return args.includes('-D') && (args.includes(cluster.data) || folder === cluster.data);
   }
   if (process.platform === 'win32') {
-    // Each process of PostgreSQL has a pipe for its signals. A pid is soon used again.
+    // Each PostgreSQL process has a pipe for its signals. Its process id alone proves nothing,
+    // because Windows soon reuses ids.
     return (await fs.readdir('\\\\.\\pipe\\')).includes(`pgsignal_${pid}`);
   }
   try {
@@ -86,7 +87,8 @@ async function readProcess(pid: number): Promise<{ args: string[]; folder: strin
 }
 
 /**
- * Shuts down fast first, which disconnects clients and writes everything, and then by harder means.
+ * Requests a fast shutdown first, which disconnects clients and writes everything, and then uses
+ * harder means.
  */
 export async function shutDown(
   pid: number,

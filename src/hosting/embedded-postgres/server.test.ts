@@ -41,10 +41,10 @@ describe('the embedded PostgreSQL', () => {
   });
   after(() => fs.rm(model, { recursive: true }));
 
-  /** Making a cluster takes longer than a test. Where that does not matter, the test gets a copy. */
+  /** Making a cluster takes longer than a test, so a test that only needs one gets a copy. */
   async function copyModel(): Promise<void> {
     if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
-    // `cp -a` keeps the owner, who is another user if root runs this.
+    // `cp -a` keeps the owner, which is another user if root runs the tests.
     assert.equal(spawnSync('cp', ['-a', path.join(model, 'data'), dataDir]).status, 0);
   }
 
@@ -121,13 +121,13 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await recall(holder.url), ['unharmed']);
   });
 
-  test('refuses a second start also within one process', async () => {
+  test('also refuses a second start within one process', async () => {
     const server = await start();
     await assert.rejects(start(), { code: 'data_dir_in_use', holderPid: process.pid });
     assert.deepEqual(await recall(server.url), []);
   });
 
-  test('of two first starts at the same moment one serves and the other is refused', async () => {
+  test('of two first starts at the same moment, one serves and the other is refused', async () => {
     await fs.mkdir(dataDir);
     const outcomes = await Promise.allSettled([start(), start()]);
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
@@ -164,7 +164,7 @@ describe('the embedded PostgreSQL', () => {
       },
     },
     {
-      name: 'another program has the process id in postmaster.pid by now',
+      name: 'the process id in postmaster.pid belongs to another program',
       crash: async ({ child, pid }) => {
         child.kill('SIGSTOP');
         process.kill(pid, 'SIGKILL');
@@ -250,7 +250,7 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await recall(server.url), []);
   });
 
-  test('moves to another port when its own was taken in the meantime', async () => {
+  test('moves to another port when its own has been taken in the meantime', async () => {
     const first = await start();
     await first.stop();
     const squatter = net.createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
@@ -330,7 +330,7 @@ describe('the embedded PostgreSQL', () => {
     assert.equal((await fs.stat(path.join(dataDir, 'postgres/data'))).uid, account.uid);
     other.child.stdin?.end();
     await once(other.child, 'exit');
-    // Root may start it later, and the files stay that user's.
+    // Root may start the server later, and the files still belong to that user.
     const server = await start();
     assert.deepEqual(await recall(server.url), ['theirs']);
   });

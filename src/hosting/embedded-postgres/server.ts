@@ -27,13 +27,13 @@ export { EmbeddedPostgresError } from './error.ts';
  * What is in `dataDir`:
  *   lock, lock.holder   the lock, held by the operating system, and the id of its holder
  *   postgres.password   the superuser's password, readable by the owner only
- *   postgres.port       the port of the last start, used again while it is free
+ *   postgres.port       the port of the last start, used again if it is free
  *   postgres.log        the server's own log, without statements or their values
  *   postgres/data       the cluster; `postgres` is a link if its account cannot enter `dataDir`
  *
  * Invariants:
- *   - Only the holder of the lock touches the cluster, and the lock ends with its process, however
- *     that ends. So any server process that is there after we took the lock is an orphan.
+ *   - Only the holder of the lock touches the cluster, and the lock ends with the holder's process,
+ *     however it ends. So any server that still runs after we have taken the lock is an orphan.
  *   - We never delete `postmaster.pid`. It names the shared memory by which PostgreSQL itself
  *     refuses to start beside a process of the last server.
  *   - The server does not outlive its starter. A watcher holds one end of a pipe, this process the
@@ -41,7 +41,7 @@ export { EmbeddedPostgresError } from './error.ts';
  *     the next start finds the orphan and stops it.
  */
 export type EmbeddedPostgres = {
-  /** The superuser's address of the database. A restart does not change it. */
+  /** The database's address for the superuser. A restart does not change it. */
   readonly url: string;
   /** The postmaster's process id. A restart changes it. */
   readonly pid: number;
@@ -61,7 +61,7 @@ export type EmbeddedPostgresOptions = {
 };
 
 const defaultDatabase = 'tranche';
-/** No network can lose its answer. If it is late, this machine is busy. */
+/** No network can lose the server's answer. If the answer is late, this machine is busy. */
 const connectSeconds = 60;
 const backoffMaxMilliseconds = 5_000;
 const stableMilliseconds = 10_000;
@@ -82,8 +82,8 @@ const defaultSettings: Record<string, string> = {
   cluster_name: 'tranche',
   // `minimal` would be as safe in a crash, but rules out physical backups.
   wal_level: 'replica',
-  // The client reports a failed statement. In the server's log, its text, its parameters or the row
-  // in a DETAIL line would write secrets and shoppers' data to disk.
+  // The client reports failed statements. In the server's log, a statement's text, its parameters
+  // or the row in a DETAIL line would put secrets and shoppers' data on disk.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -95,7 +95,9 @@ const defaultSettings: Record<string, string> = {
   logging_collector: 'off',
 };
 
-/** The last address of a data folder's server, for a command that runs beside it. */
+/**
+ * Returns the last address of a data folder's server, for a command that runs beside the service.
+ */
 export async function findEmbeddedAddress(dataDir: string): Promise<string | null> {
   const port = (await readIfPresent(path.join(dataDir, 'postgres.port'))).trim();
   const password = (await readIfPresent(path.join(dataDir, 'postgres.password'))).trim();
@@ -141,8 +143,8 @@ export async function startEmbeddedPostgres(
 }
 
 /**
- * Another program can take the port after we found it free and before the server listens on it.
- * Then the server ends, and another port is chosen.
+ * Another program can take the port between our check that it is free and the server's use of it.
+ * The server then ends, and we choose another port.
  */
 async function launchOnFreePort(
   cluster: Cluster,
@@ -187,7 +189,7 @@ function supervise(
       if (stopping.signal.aborted) return;
       // A server that dies as soon as it is ready must not be restarted in a tight loop.
       if (performance.now() - readyAt > stableMilliseconds) failures = 0;
-      log.error(exit, 'PostgreSQL stopped by itself. Starting it again');
+      log.error(exit, 'PostgreSQL stopped unexpectedly. Starting it again');
       reviving = revive();
     });
   };
@@ -235,7 +237,7 @@ function supervise(
 
 async function ensureDatabase(maintenanceUrl: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: maintenanceUrl });
-  // The server may be killed at any moment, which must not cause an unhandled event here.
+  // The server may be killed at any moment, and that must not raise an unhandled event here.
   client.on('error', () => {});
   await client.connect();
   try {

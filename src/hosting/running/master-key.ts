@@ -16,8 +16,8 @@ type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
 const fileIn = (dataDir: string) => join(dataDir, 'master.key');
 
 /**
- * The master keys that the service runs with, the current one first. A sandbox without a key makes
- * one and keeps it in its data folder. Production never does (decision 0015).
+ * Returns the master keys that the service runs with, the current one first. A sandbox without a
+ * key makes one and keeps it in its data folder. Production never does (decision 0015).
  */
 export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
   if (config.masterKeys.length > 0 || config.environment === 'production') {
@@ -44,15 +44,15 @@ export async function findMasterKeys(config: Where): Promise<Buffer[]> {
 }
 
 /**
- * The data folder's master key, which is made if it is missing. Two processes at once get the same
- * key.
+ * Returns the data folder's master key, and makes one if it is missing. Two processes that do this
+ * at once get the same key.
  */
 export async function ensureMasterKey(dataDir: string): Promise<Buffer> {
   const found = await readMasterKeyFile(dataDir);
   if (found !== null) return found;
   await mkdir(dataDir, { recursive: true });
-  // The key is first written completely under another name. Unlike a rename, a link never replaces a
-  // file, so the second process reads the first one's key.
+  // The key is first written completely under another name. Unlike a rename, a link never replaces
+  // a file, so the second process reads the first one's key.
   const draft = `${fileIn(dataDir)}.${systemRandom.bytes(6).toString('hex')}`;
   const handle = await open(draft, 'wx', 0o600);
   try {
@@ -66,7 +66,7 @@ export async function ensureMasterKey(dataDir: string): Promise<Buffer> {
     await rm(draft, { force: true });
   }
   const made = await readMasterKeyFile(dataDir);
-  if (made === null) throw new MasterKeyError(`${fileIn(dataDir)} vanished while it was made.`);
+  if (made === null) throw new MasterKeyError(`${fileIn(dataDir)} vanished while being made.`);
   return made;
 }
 
@@ -81,7 +81,7 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     if (code === 'EACCES') {
-      throw new MasterKeyError(`Only its owner may read ${file}: run this as that user.`);
+      throw new MasterKeyError(`Only the owner of ${file} may read it: run this as that user.`);
     }
     throw error;
   }
@@ -108,8 +108,8 @@ export async function checkMasterKeys(
 }
 
 /**
- * If there are no signing keys, a key check in the database detects two nodes with different master
- * keys.
+ * Even before there are signing keys, a key check in the database detects two nodes with different
+ * master keys.
  */
 async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
   const own = sealing.seal('master key', 'installation');

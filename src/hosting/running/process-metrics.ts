@@ -26,7 +26,7 @@ export function answerMetrics(registry: Registry): void {
   });
 }
 
-/** Counters and histograms only grow, and those of a process remain valid after it has ended. */
+/** Counters and histograms only grow, so those of a process stay valid after it has ended. */
 const isLasting = ({ type }: { type: string }) => type === 'counter' || type === 'histogram';
 
 const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
@@ -82,7 +82,7 @@ export function gatherMetrics(clock: Clock): {
         one.settle();
       });
     },
-    // Scrapes that come together share one reading.
+    // Concurrent scrapes share one reading.
     read: sharing(read),
   };
 }

@@ -10,17 +10,17 @@ import { type FailedMessage, readyMessage, type StopMessage } from './supervisor
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config);
 
-// The order to stop may come before we serve. A cluster process loses a message that arrives before
-// there is a listener.
+// The order to stop may arrive before we serve. A cluster process loses messages that arrive before
+// it has a listener.
 const told = Promise.withResolvers<number | undefined>();
 process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
   if (graceMilliseconds !== undefined) told.resolve(graceMilliseconds);
 });
-// Ctrl-C, or the end of a terminal, signals the whole group. The supervisor decides when we stop.
+// Ctrl-C, or closing the terminal, signals the whole group. The supervisor decides when we stop.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
 process.on('SIGTERM', () => told.resolve(undefined));
-// If the supervisor is gone, no one else stops this process.
+// If the supervisor is gone, nothing else stops this process.
 process.on('disconnect', () => told.resolve(undefined));
 
 const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);

@@ -35,15 +35,15 @@ type ServiceOptions = {
   stopped?: Promise<void>;
 };
 
-/** The operator stopped the service while it waited for its database. */
+/** The operator stopped the service while it was waiting for its database. */
 export class StoppedEarly extends Error {}
 
-/** The parts that were started, each as the function that ends it. */
+/** The parts that have been started, each as the function that ends it. */
 type Started = (() => Promise<void>)[];
 
 /**
  * Starts the service with everything below it: a database, its migrations, and the configured
- * number of processes. `stop` ends them in reverse order, and so does a step that fails.
+ * number of processes. `stop` ends them in reverse order. A step that fails does the same.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Running> {
   const { role, processes, log } = options;
@@ -102,7 +102,7 @@ async function startDatabase(
   return server.url;
 }
 
-/** The test gateways of a sandbox. The second has a port of its own. */
+/** Starts the test gateways of a sandbox. The second one has its own port. */
 async function startGateways(
   config: Config,
   log: Logger,
@@ -166,7 +166,7 @@ async function startSeveral(
 
 /**
  * How long requests in flight may take once the service stops. A developer who stops a sandbox with
- * its own database does not wait for them.
+ * its own database need not wait for them.
  */
 function inFlightGrace({ databaseUrl, requestDeadlineSeconds }: Config): number {
   return databaseUrl === null ? 2_000 : requestDeadlineSeconds * 1_000;
@@ -181,7 +181,7 @@ function localHost(host: string): string {
 /** One process may count in its own memory. Several must share their counts (decision 0007). */
 function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['rateLimitStore'] {
   if (config.rateLimitStore === 'memory' && processes > 1) {
-    throw new Error('RATE_LIMIT_STORE is memory: that works with a single process only.');
+    throw new Error('RATE_LIMIT_STORE is memory, which works only with a single process.');
   }
   if (config.rateLimitStore) return config.rateLimitStore;
   if (config.redisUrl !== null) return 'redis';
@@ -250,7 +250,7 @@ async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Pr
 
 const processFile = fileURLToPath(new URL('./process.ts', import.meta.url));
 
-/** Messages of a process to its supervisor: it is ready to serve, or it could not start. */
+/** Messages from a process to its supervisor: it is ready to serve, or it could not start. */
 export const readyMessage = 'ready';
 export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
 /** Sent by the supervisor to make a process finish its work and exit. */
@@ -263,7 +263,7 @@ type Processes = {
   readonly whenReady: (worker: Worker) => void;
   /** The running processes. Only `fork` adds and removes them. */
   readonly live: Set<Worker>;
-  /** Only `stopProcesses` sets it. After that no process is replaced. */
+  /** Only `stopProcesses` sets this. Afterwards, no process is replaced. */
   isStopping: boolean;
 };
 
@@ -274,8 +274,8 @@ async function startProcesses(
   whenReady: (worker: Worker) => void,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
-  // The processes accept connections themselves. If the supervisor passed connections on, one that
-  // it passed to a process that hangs or dies would be lost (decision 0134).
+  // The processes accept connections themselves. If the supervisor passed connections on, a
+  // connection passed to a process that hangs or dies would be lost (decision 0134).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: processFile, args: [role] });
   const env = processEnvironment(config);
@@ -291,8 +291,8 @@ async function startProcesses(
 }
 
 /**
- * The decisions made here, as settings for a process. It also inherits our environment, where a
- * secret may be named by its file. A process refuses a setting that it gets in both ways.
+ * The decisions made here, as settings for a process. The process also inherits our environment,
+ * where a setting may name a file with a secret. It refuses a setting that it gets in both ways.
  */
 function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
@@ -336,7 +336,7 @@ function fork(processes: Processes, pause: number): Promise<void> {
         reject(Object.assign(new Error(text), about));
       }
     });
-    // A message was sent to a process that had just been killed. Its `exit` event follows.
+    // A message may be sent to a process that has just been killed. Its `exit` event follows.
     worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
     worker.on('exit', (code, signal) => {
       live.delete(worker);

@@ -2,10 +2,11 @@ import type { CardEntry, CardSession } from '#gateway/gateway.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 
-// Does the work of the test gateway's card frame: the number goes only to the gateway.
+// Does the work of the test gateway's card frame: sends the card number only to the gateway.
 
 /**
- * The test gateway of a running sandbox. The address is null if a real gateway's test mode is used.
+ * The test gateway of a running sandbox. The address is null if the sandbox uses a real gateway's
+ * test mode.
  */
 export type CardGateway = { gateway_url: string | null; gateway_secret_key: string };
 

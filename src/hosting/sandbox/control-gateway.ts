@@ -3,7 +3,7 @@ import { OperatorError } from '#record/actions/operate.ts';
 export type ControlledGateway = { url: string; secretKey: string };
 
 /**
- * Calls a control endpoint of the test gateway, which a real gateway does not have. Faults are JSON.
+ * Calls a control endpoint of the test gateway; a real gateway has none. Faults are sent as JSON.
  */
 export async function controlGateway(
   { url, secretKey }: ControlledGateway,

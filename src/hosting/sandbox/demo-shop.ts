@@ -8,8 +8,9 @@ import { startProgram } from '#platform/shared/program.ts';
 import type { Demo } from './demo-merchant.ts';
 
 /**
- * Starts the demo merchant's shop, a program that knows no more about us than any merchant's. Its
- * only address is `localhost`, so it runs only where the service is reached there too.
+ * Starts the demo merchant's shop, a program that knows no more about us than any merchant's
+ * program does. Its only address is on `localhost`, so it runs only if the service is on
+ * `localhost` too.
  */
 export async function startDemoShop(
   deps: { clock: Clock; log: Logger },
@@ -22,7 +23,7 @@ export async function startDemoShop(
     name: 'the demo shop',
     file: fileURLToPath(new URL('../../../examples/shop/server.js', import.meta.url)),
     port: config.shopPort,
-    // Our own environment is not passed on: it contains our secrets.
+    // Our own environment is not passed on, because it contains our secrets.
     env: (port) => ({
       SHOP_PORT: String(port),
       SHOP_FILE: join(config.dataDir, 'shop.json'),

@@ -2,8 +2,8 @@ import { explainFailure } from '#purchases/callbacks/delivery/explain-failure.ts
 import type { Exchange } from '#purchases/callbacks/delivery/send-callback.ts';
 
 /**
- * The go-live drill: what a merchant's receiver must handle. Each check says which answers pass, why
- * it matters and how to fix the receiver.
+ * The go-live drill: the callbacks that a merchant's receiver must handle. Each check says which
+ * answers pass, why it matters and how to fix the receiver.
  *
  * The forged callbacks come first, while the order is unpaid. After it is paid, a receiver treats
  * every callback as a duplicate, and a wrong amount goes unnoticed.
@@ -25,7 +25,7 @@ export const drillChecks = [
   },
   {
     name: 'changed_amount',
-    title: 'Right signature, another amount',
+    title: 'Right signature, wrong amount',
     expects: 'not accepted',
     why: 'A genuine callback says what was paid, which may not be what the order costs: a shopper may have paid an older, cheaper cart under the same reference.',
     fix: 'Compare amount and currency with your own order, and answer 422 when they differ, so that the delivery counts as failed and an operator sees it.',
@@ -34,7 +34,7 @@ export const drillChecks = [
     name: 'unknown_reference',
     title: 'Order that does not exist',
     expects: 'answered',
-    why: 'Callbacks for orders that you have deleted, or of another shop of yours, do arrive. If your receiver answers 5xx, we send the callback 18 times more.',
+    why: 'Callbacks for orders that you have deleted, or for another of your shops, do arrive. If your receiver answers 5xx, we send the callback 18 more times.',
     fix: 'Answer 404, or 200 and ignore it. Never 5xx.',
   },
   {
@@ -46,9 +46,9 @@ export const drillChecks = [
   },
   {
     name: 'successful_after_cancelled',
-    title: 'Paid order, cancelled before',
+    title: 'Paid order, cancelled earlier',
     expects: 'accepted',
-    why: 'This is how you learn that an order is paid. Another tab may have cancelled it before; the shopper has paid, so the order must be fulfilled. It was paid through the payment page just now, and the service sent the callback itself.',
+    why: 'This is how you learn that an order is paid. Another tab may have cancelled it earlier, but the shopper has paid, so the order must be fulfilled. The drill has just paid it through the payment page, and the service sent the callback itself.',
     fix: 'A signed callback with status successful and the right amount always makes the order paid, whatever it was before. Answer 2xx.',
   },
   {
@@ -60,10 +60,10 @@ export const drillChecks = [
   },
   {
     name: 'slow_network',
-    title: 'The same in small pieces',
+    title: 'The same callback in small pieces',
     expects: 'accepted',
     why: 'A body may come in pieces, over seconds. A receiver that verifies the first piece, or gives up early, loses the callback.',
-    fix: 'Read the whole body before you verify it, and allow ten seconds for that.',
+    fix: 'Read the whole body before you verify it, and allow ten seconds to read it.',
   },
   {
     name: 'both_keys',
@@ -77,7 +77,7 @@ export const drillChecks = [
     title: 'Cancelled, after it was paid',
     expects: 'accepted',
     why: 'A shopper with two tabs pays in one and cancels in the other: both outcomes carry your reference, in either order.',
-    fix: 'Keep a paid order paid, whatever comes later, and answer 2xx. Otherwise we send the callback 18 times more.',
+    fix: 'Keep a paid order paid, whatever comes later, and answer 2xx. Otherwise we send the callback 18 more times.',
   },
 ] as const;
 
@@ -90,9 +90,7 @@ export type DrillAnswer = {
   reason: string | null;
   /** The time since the last byte was sent. */
   milliseconds: number | null;
-  /**
-   * How long the body took to send, if it was sent in pieces and the answer did not come earlier.
-   */
+  /** How long the body took to send, if it was sent in pieces and no answer came before the end. */
   sent_in?: number;
 };
 
@@ -115,9 +113,9 @@ const slowMilliseconds = 5_000;
  * Returns what is wrong with an answer, or null.
  *
  * `accepted` means 2xx, because anything else is retried for three hours. `refused` means a 4xx
- * other than 408 and 429, which only postpone: a forged callback must not crash the receiver. `not
- * accepted` also allows a 5xx, because a signed callback with a wrong amount may well raise an
- * exception. For an unknown order, both 2xx and 4xx pass.
+ * other than 408 and 429, which only postpone the delivery: a forged callback must not crash the
+ * receiver. `not accepted` also allows a 5xx, because a signed callback with a wrong amount may
+ * well raise an exception. For an unknown order, both 2xx and 4xx pass.
  */
 export function judge(expects: DrillCheck['expects'], answer: DrillAnswer): string | null {
   const { status, reason, milliseconds } = answer;
@@ -127,7 +125,7 @@ export function judge(expects: DrillCheck['expects'], answer: DrillAnswer): stri
   if (isAccepted(answer) && reason !== null)
     return explainFailure(reason) ?? `Answered ${status}, then ${reason}.`;
   if (milliseconds !== null && milliseconds > slowMilliseconds) {
-    return `Answered ${status} after ${Math.round(milliseconds / 100) / 10} seconds: at ten it counts as failed.`;
+    return `Answered ${status} after ${Math.round(milliseconds / 100) / 10} seconds. After ten, a delivery counts as failed.`;
   }
   switch (expects) {
     case 'accepted':

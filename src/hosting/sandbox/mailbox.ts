@@ -10,7 +10,7 @@ import {
   type MailboxEntry,
 } from '#purchases/messages/sending/mailbox.sql.ts';
 
-/** A story's callbacks go here after its own receiver has ended. Every one is accepted. */
+/** A story's callbacks go here after its own receiver has ended. All of them are accepted. */
 export const callbackPath = '/callback';
 
 /** More than a person reads at once. Older messages stay in the database. */
@@ -26,7 +26,10 @@ const assets: Record<string, { type: string; body: Buffer }> = {
 
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** A message is shown as a mail client would: its own styles, the merchant's logo, no script. */
+/**
+ * A message is shown as a mail client would show it: its own styles, the merchant's logo, no
+ * script.
+ */
 const messagePolicy = (pageOrigin: string) =>
   `default-src 'none'; style-src 'unsafe-inline'; img-src ${pageOrigin}; base-uri 'none'; form-action 'none'; sandbox allow-popups allow-popups-to-escape-sandbox`;
 
@@ -74,7 +77,7 @@ async function answer(
     response.writeHead(status, { ...headers, 'content-type': type, ...more });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
-  // A page of another site whose name resolves to this machine must not read the messages.
+  // A page on another site whose host name resolves to this machine must not read the messages.
   if (!isLoopback(hostOf(request))) {
     return send(421, 'text/plain', 'This mailbox answers on localhost only.\n');
   }
@@ -89,7 +92,7 @@ async function answer(
   const asset = assets[path];
   if (asset) return send(200, asset.type, asset.body);
   if (path === '/messages') {
-    // PostgreSQL has no text with a zero character, and an address has none either.
+    // A text in PostgreSQL cannot contain a zero character, and no address contains one.
     const to = (new URLSearchParams(query).get('to') ?? '').replaceAll('\0', ' ');
     const data = (await listMailbox(db, { to, limit: entriesMax })).map(present);
     return send(200, 'application/json', JSON.stringify({ data }));

@@ -4,14 +4,14 @@ import type { CancelRequest, PayPage, PayRequest } from '#purchases/shoppers/pay
 import { OperatorError } from '#record/actions/operate.ts';
 import { type CardGateway, confirmCard, enterCard } from './card-frame.ts';
 
-// A shopper without a browser. It calls the same endpoints as the payment page; only the card goes
-// directly to the test gateway.
+// A shopper without a browser. It calls the same endpoints as the payment page, and sends only the
+// card directly to the test gateway.
 
 export const approvedCard = '4242424242424242';
 export const challengeAnswers = ['approve', 'decline', 'abandon'] as const;
 export type ChallengeAnswer = (typeof challengeAnswers)[number];
 
-/** The limits of the page refused the shopper. */
+/** The page's limits refused the shopper. */
 export class TooManyRequests extends OperatorError {}
 
 export type ShopperDeps = { clock: Clock; gateway: CardGateway };
@@ -91,7 +91,7 @@ async function payOnce(
     throw new OperatorError(`This checkout has no term of ${number_of_payments}. It has ${terms}.`);
   }
   const token = await tokenOf(shopper, page, card);
-  // The card frame itself refuses a bad number. The page shows that, and makes no request.
+  // The card frame itself refuses a bad number. The page shows the refusal and sends no request.
   if (token !== null && typeof token !== 'string') return { ...page, decline: token };
   const began = await shopper.post('pay', {
     number_of_payments,

@@ -22,7 +22,7 @@ export async function startTestGatewayProcess(
     pageOrigin: string;
     /** The address to which it posts events. Null if it posts none. */
     webhookUrl: string | null;
-    /** The protocol of its events. It answers requests in all of them. */
+    /** The protocol of its events. It answers requests in every protocol. */
     protocol: Protocol;
     /** The name of its files. If there are several gateways, each has its own books. */
     files?: string;
@@ -35,7 +35,7 @@ export async function startTestGatewayProcess(
     name: 'the test gateway',
     file: fileURLToPath(new URL('../../../test-gateway/main.ts', import.meta.url)),
     port: options.port,
-    // Nothing else of our own environment is passed on: it contains our secrets.
+    // Nothing else from our own environment is passed on, because it contains our secrets.
     env: (port) => ({
       ...machineOf(process.env),
       GATEWAY_PORT: String(port),
@@ -52,7 +52,7 @@ export async function startTestGatewayProcess(
   return { ...keys, ...program };
 }
 
-/** The variables of the environment that a program needs. */
+/** The environment variables that a program needs. */
 function machineOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = [
     'PATH',

@@ -9,7 +9,7 @@ import { listInForce, selectSigningKeysInForce } from './credential.sql.ts';
 import { currentSigningKey, type SigningKey } from './integration.ts';
 
 /**
- * The keys that sign integrations' callbacks now, and how far merchants' clocks are ahead. A
+ * The keys that currently sign integrations' callbacks, and how far merchants' clocks are ahead. A
  * revoked integration keeps its keys, because its open checkouts still send callbacks when they end
  * (decision 0005).
  */

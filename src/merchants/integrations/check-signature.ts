@@ -90,7 +90,7 @@ async function refuseSignature(
         kind: 'signature_mismatches',
         integration_id: body.caller.id,
         detail:
-          'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
+          'An integration keeps sending wrong signatures: it was shown the expected signature 30 times within an hour.',
       });
     }
     if (show) {

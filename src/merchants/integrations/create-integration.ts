@@ -30,7 +30,7 @@ export type IssuedCredentials = { id: string; client_secret: string; signing_key
 /**
  * Issues credentials. The person who creates an integration sees them, so only a person with
  * `mayLiftReview` may create one whose refunds are not reviewed. Each integration has the contract's
- * limits for itself, so only a person with `mayRaiseLimits` may create many.
+ * limits to itself, so only a person with `mayRaiseLimits` may create many.
  */
 export async function createIntegration(
   deps: IntegrationDeps,
@@ -100,8 +100,8 @@ export async function createIntegration(
 const ownMax = 20;
 
 /**
- * Integrations of the last day count too, because a revoked one may have used its limits before the
- * next was created.
+ * Integrations that were created within the last day count too, because a revoked one may have used
+ * its limits before the next was created.
  */
 async function refuseTooMany(db: Handle, merchant_id: string, now: Timestamp): Promise<void> {
   // Under this lock, two concurrent creations count each other.
@@ -109,6 +109,6 @@ async function refuseTooMany(db: Handle, merchant_id: string, now: Timestamp): P
   const since = timestamp(Temporal.Instant.from(now).subtract({ hours: 24 }));
   if ((await countOwnIntegrations(db, merchant_id, since, ownMax)) < ownMax) return;
   throw new OperatorError(
-    `This merchant has ${ownMax} integrations that are in force or were made within a day, and each has limits of its own. Revoke those that are not used and go on tomorrow, or ask an administrator of the payment service.`,
+    `This merchant has ${ownMax} integrations that are in force or were created within the last day, and each has limits of its own. Revoke those that are not used and continue tomorrow, or ask an administrator of the payment service.`,
   );
 }

@@ -8,8 +8,8 @@ export type StoredClientSecret = Life & {
   secret_hash: Buffer;
   integration_id: string;
   /**
-   * Whether a person created it who may not end the review of refunds, and so knows it (decision
-   * 0074).
+   * Whether it was created by a person who may not end the review of refunds, and who therefore
+   * knows it (decision 0074).
    */
   seen_without_lift: boolean;
 };
@@ -68,7 +68,7 @@ const selectInForce = (
     .where(isInForce(now))
     .orderBy('created_at', 'desc');
 
-/** Makes every credential in force expire at a time, unless it expires earlier. */
+/** Makes every credential in force expire at `expires_at`, unless it expires earlier. */
 export async function moveExpiry(
   db: Handle,
   table: CredentialTable,

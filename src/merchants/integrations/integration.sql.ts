@@ -239,8 +239,8 @@ export async function insertLimit(
 }
 
 /**
- * Counts a merchant's own integrations that are in force or were created after a time, up to a
- * maximum.
+ * Counts a merchant's own integrations that are in force or were created after `since`, up to
+ * `max`.
  */
 export async function countOwnIntegrations(
   db: Handle,

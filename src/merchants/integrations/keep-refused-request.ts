@@ -27,8 +27,8 @@ type Refused = {
 
 /**
  * Keeps a refused request for its merchant's people. Only callers with a valid client secret get
- * here, as often as the expected signature is shown to them. If this fails, the refusal stays the
- * same.
+ * here, and only as often as the expected signature is shown to them. If this fails, the refusal
+ * stays the same.
  */
 export async function keepRefusedRequest(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -56,6 +56,6 @@ export async function keepRefusedRequest(
 
 const shorten = (text: string) => withoutCredentials(text.slice(0, headerCharactersMax));
 
-/** A client secret or a signing key, as a caller may send one by mistake. */
+/** A client secret or a signing key that a caller may send by mistake. */
 const credential = /(cs|sig|v1s|v1t)_(sandbox|production)_[\w-]{8,}/g;
 const withoutCredentials = (text: string) => text.replaceAll(credential, '$1_$2_…');

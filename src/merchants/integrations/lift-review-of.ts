@@ -6,8 +6,8 @@ import { listInForce } from './credential.sql.ts';
 import type { Integration } from './integration.ts';
 
 /**
- * Part of every action that lets a person refund without a review, by giving them credentials of an
- * integration whose refunds are approved at once (decision 0074).
+ * Part of every action that lets a person refund without a review, by giving them credentials for
+ * an integration whose refunds are approved at once (decision 0074).
  */
 export async function liftReviewOf(
   deps: LiftDeps,
@@ -38,6 +38,6 @@ export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp):
   const secrets = await listInForce(db, 'client_secrets', id, now);
   if (!secrets.some(({ seen_without_lift }) => seen_without_lift)) return;
   throw new OperatorError(
-    `A person who may not end the review of refunds created a client secret of integration ${id} and so knows it. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
+    `A person who may not end the review of refunds created, and therefore knows, a client secret of integration ${id}. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
   );
 }

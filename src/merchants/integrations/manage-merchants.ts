@@ -52,7 +52,7 @@ export async function manageMerchants(
       const others = more > 0 ? ` and ${more} others` : '';
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `let an intermediary act for merchant ${added.slice(0, namedMax).join(', ')}${others}: its refunds are approved at once.`,
+        did: `let an intermediary whose refunds are approved at once act for merchant ${added.slice(0, namedMax).join(', ')}${others}.`,
       });
     }
     await deleteManagedMerchants(db, integration.id, remove);

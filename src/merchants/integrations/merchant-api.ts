@@ -55,8 +55,8 @@ declare module 'fastify' {
 /**
  * The steps of every endpoint of the merchant API before its handler, in this order: recognise the
  * caller, count the request, read the body, check the signature. For an intermediary's POST the body
- * is read before the request is counted, because it names the merchant whose window counts. Only
- * large bodies are counted first.
+ * is read before the request is counted, because the body names the merchant whose window counts.
+ * Only large bodies are counted first.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');

@@ -4,8 +4,8 @@ import { moveSigningRequired } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
- * Makes signatures mandatory, as the first signed POST would (decision 0005). Returns the time since
- * which they are mandatory; a repeated call changes nothing.
+ * Makes signatures mandatory, as the first signed POST would (decision 0005). Returns when they
+ * became mandatory; a repeated call changes nothing.
  */
 export async function requireSigning(
   deps: OperatorDeps,

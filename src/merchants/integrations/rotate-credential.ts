@@ -39,7 +39,7 @@ export async function rotateCredential(
 ): Promise<RotatedCredential> {
   const { credential, overlapSeconds } = wanted;
   if (!(overlapSeconds >= 0 && overlapSeconds <= overlapSecondsMax)) {
-    throw new OperatorError('The overlap is at most 7 days (7d). 0 ends the old one at once.');
+    throw new OperatorError('The overlap is at most 7 days (7d). 0 ends the old value at once.');
   }
   const isSecret = credential === 'client_secret';
   const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
@@ -73,7 +73,7 @@ export async function rotateCredential(
     if (refund_mode === 'auto' && integration.revoked_at === null) {
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `rotated the ${credential.replaceAll('_', ' ')} of an integration and saw it: its refunds are approved at once.`,
+        did: `rotated and saw the ${credential.replaceAll('_', ' ')} of an integration whose refunds are approved at once.`,
       });
     }
     return {

@@ -8,12 +8,12 @@ export type WantedEvents = {
   id: string;
   enable: EventKind[];
   disable: EventKind[];
-  /** The address of the events; null removes it, undefined leaves it. */
+  /** The address for the events; null removes it, undefined leaves it. */
   url?: string | null | undefined;
 };
 
 /**
- * Sets which changes of refunds, disputes and payouts an integration is informed of (decision
+ * Sets which changes to refunds, disputes and payouts an integration is informed of (decision
  * 0033). The caller has checked the address. Earlier changes are not reported.
  */
 export async function setEvents(
@@ -23,7 +23,7 @@ export async function setEvents(
 ): Promise<Pick<Integration, 'id' | 'events' | 'events_url'>> {
   const both = enable.find((kind) => disable.includes(kind));
   if (both !== undefined) {
-    throw new OperatorError(`The events of ${both} are both enabled and disabled. Name them once.`);
+    throw new OperatorError(`Events about ${both} are both enabled and disabled. Name them once.`);
   }
   return await operate(deps, operator, 'integrations events', async (db) => {
     const before = await lockLiveIntegration(db, id);

@@ -35,7 +35,7 @@ export async function setLimit(
     window_seconds < 1 ||
     window_seconds > windowSecondsMax
   ) {
-    throw new OperatorError(`A window has 1 to ${windowSecondsMax} seconds (a day).`);
+    throw new OperatorError(`A window is 1 to ${windowSecondsMax} seconds long (at most a day).`);
   }
   const usual = endpointLimits[endpoint as keyof typeof endpointLimits];
   return await operate(deps, operator, 'integrations limit', async (db) => {

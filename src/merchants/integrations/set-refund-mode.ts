@@ -7,8 +7,8 @@ import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
  * Sets whether an operator reviews each refund of an integration. Earlier refunds are not affected:
- * one that waits for a review still needs it. To end the review, a person needs `mayLiftReview`, and
- * no secret may be in force that a person without it has seen.
+ * one that is waiting for a review still needs it. To end the review, a person needs
+ * `mayLiftReview`, and no secret may be in force that a person without it has seen.
  */
 export async function setRefundMode(
   deps: LiftDeps,
@@ -22,7 +22,7 @@ export async function setRefundMode(
     if (refund_mode === 'auto' && before.refund_mode !== 'auto') {
       await liftReviewOf(deps, db, operator, before, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `ended the review of refunds of an integration: they are approved at once.`,
+        did: `ended the review of refunds of an integration: they are now approved at once.`,
       });
       await refuseSeenSecrets(db, before.id, now);
     }

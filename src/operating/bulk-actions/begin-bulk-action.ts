@@ -4,8 +4,8 @@ import type { BulkActionKind, BulkActionWanted } from './bulk-action.ts';
 
 /**
  * A person begins a bulk action. The worker carries it out in their name, with the roles that they
- * had then. The audit has one row for it, and one for every single action. Returns the bulk
- * action's id.
+ * had at that time. The audit gets one row for the bulk action, and one for every single action.
+ * Returns the bulk action's id.
  */
 export async function beginBulkAction(
   deps: OperatorDeps,
@@ -16,7 +16,7 @@ export async function beginBulkAction(
 ): Promise<string> {
   const { origin } = deps;
   if (!origin || !('person_id' in origin)) {
-    throw new OperatorError('Only a person with a session begins a bulk action.');
+    throw new OperatorError('Only a person who is signed in can begin a bulk action.');
   }
   const id = deps.random.uuid();
   const { counts_from: _, ...from } = origin;

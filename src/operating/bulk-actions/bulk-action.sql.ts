@@ -21,12 +21,13 @@ export async function insertBulkAction(
     .execute();
 }
 
-/** An access of a person, and the merchants that it has now. */
+/** A person's access, and the merchants that it has now. */
 type Reader = { access_id: string; scope: Scope };
 
 /**
- * The bulk actions that a person began with this access. One that was begun with merchants that it has
- * lost is not shown: its problems name their rows. The run ends it.
+ * The bulk actions that a person began with this access. A bulk action that was begun with
+ * merchants that the access has since lost is not shown, because its problems name their rows. The
+ * worker ends it.
  */
 function selectOwn(db: Handle, { access_id, scope }: Reader) {
   const query = db
@@ -79,7 +80,7 @@ export async function listBulkActions(
   return await selectOwn(db, reader).orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Claims the bulk action that has waited longest. Bulk actions belong to no merchant. */
+/** Claims the bulk action that has waited longest. Bulk actions do not belong to a merchant. */
 export async function claimBulkAction(
   db: Handle,
   { lease, leased_until, now }: Lease,
@@ -150,7 +151,7 @@ export async function releaseBulkAction(
 
 type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
 
-/** Exhausted callbacks, up to the newest one when the action began. */
+/** The exhausted callbacks, up to the newest one at the time the action began. */
 function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   let query = db
     .selectFrom('callbacks')
@@ -176,7 +177,7 @@ export async function listCallbacksToRetry(
   return (await rest.execute()).map(({ id }) => id);
 }
 
-/** How many of them there are, up to a maximum. */
+/** Counts these callbacks, up to a maximum. */
 export async function countCallbacksToRetry(
   db: Handle,
   wanted: WantedCallbacks,

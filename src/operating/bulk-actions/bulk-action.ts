@@ -1,8 +1,8 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Many actions of one person in one: resend all callbacks that match, approve many refunds or
- * payouts, record many payouts as paid, retry many payments. It is a row with due work, so it
+ * Many actions by one person, begun as one: resend all callbacks that match, approve many refunds
+ * or payouts, record many payouts as paid, retry many payments. It is a row with due work, so it
  * continues after the person closes the browser, and after a restart. It ends with the session that
  * began it: when the person signs out, is revoked or is invited again, when the session is ended,
  * and when the session's passkey is removed. It also ends when the access loses a merchant.
@@ -21,14 +21,17 @@ export type BulkActionActor = {
   operator: string;
   person_id: string;
   access_id: string;
-  /** The merchants that they had. Null or absent for all. */
+  /** The merchants that they had when it began. Null or absent for all. */
   merchant_ids?: string[] | null;
   roles: string[];
   address: string;
   session_id: string;
 };
 
-/** Selects the rows that it acts on. Fixed when it begins. A null filter matches any row. */
+/**
+ * Selects the rows that the bulk action acts on. It is fixed at the start. A null filter matches
+ * any row.
+ */
 export type BulkActionWanted =
   | { ids: string[]; bank_reference?: string }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };
@@ -47,7 +50,10 @@ export type BulkAction = {
   done: number;
   failed: number;
   problems: BulkActionProblem[];
-  /** Why it ended before its last item: by a person, with its session, or with a lost merchant. */
+  /**
+   * Why it ended before its last item: a person stopped it, its session ended, or a merchant was
+   * lost.
+   */
   stopped: string | null;
   position: string | null;
   due_at: Timestamp | null;

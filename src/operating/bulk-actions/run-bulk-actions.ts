@@ -36,16 +36,16 @@ export type BulkActionDeps = DeliveryDeps &
   MerchantMailDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
-/** Longer than one action takes. The claim is extended after each. */
+/** Longer than one item takes. The claim is extended after each item. */
 const leaseSeconds = 120;
-/** An action that failed because of an error of ours is retried after this time. */
+/** A bulk action that failed because of an internal error is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
 const reasons = {
   'signed out': 'The session that began this has ended.',
   narrowed: 'The person who began this has lost a merchant.',
 };
-/** After this time an action is released, so that others get their turn. */
+/** After this time a bulk action is released, so that others get their turn. */
 const turnSeconds = 3;
 
 /**
@@ -57,8 +57,8 @@ export async function runBulkActions(
   deps: BulkActionDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
-  // The session that began it may have ended after the backup that this database comes from
-  // (decision 0097).
+  // If this database was restored, the session that began the action may have ended after the
+  // backup (decision 0097).
   if ((await deps.money.accessProblem()) !== null) return 0;
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
@@ -77,7 +77,7 @@ export async function runBulkActions(
     await releaseBulkAction(db, { id: bulkAction.id, lease: lease.lease }, { ...to, ...why });
     return end === 'stopped' ? 0 : 1;
   } catch (error) {
-    deps.log.error({ err: error, bulk_action_id: bulkAction.id }, 'a bulk action could not go on');
+    deps.log.error({ err: error, bulk_action_id: bulkAction.id }, 'a bulk action was interrupted');
     const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
     await releaseBulkAction(
       db,
@@ -113,7 +113,7 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // If the process dies here, one action is repeated. A repeated approval is refused, and a
+      // If the process dies here, one item is repeated. A repeated approval is refused, and a
       // callback is delivered once more, which every receiver has to expect.
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
@@ -148,7 +148,7 @@ async function goOn(
   }
 }
 
-/** The next items, each with the position to record when it is done. */
+/** The next items, each with the position to record once that item is done. */
 async function nextItems(
   deps: BulkActionDeps,
   { wanted }: BulkAction,
@@ -164,7 +164,7 @@ async function nextItems(
   return ids.map((id) => ({ id, position: id }));
 }
 
-/** The row of an item, or why the person may no longer act on it. */
+/** Returns the row of an item, or why the person may no longer act on it. */
 async function findAllowed(
   deps: BulkActionDeps,
   { kind }: BulkAction,
@@ -174,7 +174,7 @@ async function findAllowed(
   const hasAll = person.merchant_ids === null;
   const { needs, find } = kinds[kind];
   if (!permissionsOf(person.roles, hasAll).includes(needs))
-    return { problem: 'The person who began this may not do it any more.' };
+    return { problem: 'The person who began this is no longer allowed to do it.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
   const row = await find(deps.database.db, scope, id);
   return row ?? { problem: 'This no longer exists.' };
@@ -216,7 +216,8 @@ const findPayout: Kind['find'] = async (db, scope, id) => {
 };
 
 /**
- * Each kind of bulk action: the permission for one item, how it is found, and how it is carried out.
+ * Each kind of bulk action: the permission for one item, how it is found, and how it is carried
+ * out.
  */
 const kinds: Record<BulkActionKind, Kind> = {
   'callbacks retry': {

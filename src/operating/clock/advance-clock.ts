@@ -26,8 +26,8 @@ const pauseMilliseconds = 50;
 const pausesMax = 2_400;
 
 /**
- * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order, each
- * at its own due time, before the clock moves on (decision 0017).
+ * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order and at
+ * its own due time, before the clock moves on (decision 0017).
  */
 export async function advanceClock(
   deps: ClockDeps,
@@ -81,7 +81,7 @@ export async function moveClock(
     if (merchant && !hasLooked && isJump(merchant, to)) {
       hasLooked = true;
       await lookForDisputes(deps);
-      // A new dispute may be due itself.
+      // A new dispute may itself be due.
       continue;
     }
     const moved = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
@@ -106,7 +106,7 @@ export async function moveClock(
   return merchant;
 }
 
-/** Whether the clock moves on by an hour or more at once. */
+/** Whether the clock moves by an hour or more in one step. */
 const isJump = (merchant: Merchant, to: Timestamp) => merchant.now().until(to).total('hours') >= 1;
 
 /**
@@ -115,7 +115,7 @@ const isJump = (merchant: Merchant, to: Timestamp) => merchant.now().until(to).t
  */
 async function lookForDisputes(deps: ClockDeps): Promise<void> {
   await findNewDisputes(deps).catch((error) =>
-    deps.log.warn({ err: error }, 'new disputes could not be looked for'),
+    deps.log.warn({ err: error }, 'could not look for new disputes'),
   );
 }
 

@@ -67,7 +67,7 @@ function readPage(): string | null {
 }
 
 /**
- * Scripts and styles are files of ours, and no component inserts a style element (decision 0077).
+ * Scripts and styles are our own files, and no component inserts a style element (decision 0077).
  * Styles that a script sets on an element are always allowed.
  */
 const writePolicy = (pageOrigin: string) =>

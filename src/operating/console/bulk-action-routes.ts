@@ -10,7 +10,7 @@ import { actionRoutes, type ConsoleRoute, consoleRoute, detailRoute } from './ro
 
 const bulkActionsMax = 20;
 
-/** A person sees the bulk actions that they began with this access. */
+/** A person sees the bulk actions that they began with their current access. */
 export const bulkActionRoutes: ConsoleRoute[] = [
   consoleRoute({
     url: '/api/bulk-actions',

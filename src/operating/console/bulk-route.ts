@@ -9,8 +9,8 @@ import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 import { sharesOfRows } from './shares.ts';
 
 /**
- * Makes a route that begins a bulk action. `see` finds the rows within the person's scope. If one
- * is outside, nothing begins.
+ * Makes a route that begins a bulk action. `see` finds the rows within the person's scope. If a row
+ * is outside it, nothing begins.
  */
 export const bulkRoute = <Body extends TObject>(wanted: {
   url: string;

@@ -18,7 +18,10 @@ import { listRoutes } from './pages.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 import { ownOf } from './shares.ts';
 
-/** Counting stops at this number. Beyond it, the answer only says how many are done. */
+/**
+ * Counting stops at this number. If there are more callbacks, the progress shows only how many are
+ * done.
+ */
 const totalMax = 10_000;
 
 export const callbackRoutes: ConsoleRoute[] = [

@@ -163,7 +163,7 @@ const presentNote = (note: NoteRow) => ({
   by: { person_id: note.person_id, name: note.name },
 });
 
-/** The payments as they would be after a refund. */
+/** Returns the payments as they would be after a refund. */
 function planAfter(
   instalments: CheckoutHistory['instalments'],
   returned: ReadonlyMap<number, number>,

@@ -3,9 +3,9 @@ import { isLoopback } from '#platform/shared/loopback.ts';
 
 /**
  * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Browsers differ on
- * that prefix over plain http, which settings allow on this machine only. Cookies ignore the port, and
- * on this machine the staff's and the merchants' console, and two sandboxes, may have the same host.
- * There the name has the port, so that they do not end each other's sessions (decision 0072).
+ * that prefix over plain http, which the settings allow only on this machine. Cookies ignore the
+ * port, and on one machine two consoles or two sandboxes may share a host. There the name contains
+ * the port, so that they do not end each other's sessions (decision 0072).
  */
 export function cookieName(url: string): string {
   const { protocol, hostname, port } = new URL(url);
@@ -48,7 +48,7 @@ function attributes(url: string): string {
   return `Path=/; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** `Lax`, because the issuer sends the browser back by a navigation. */
+/** `Lax`, because the issuer sends the browser back with a navigation. */
 export function setStateCookie(reply: FastifyReply, url: string, state: string | null): void {
   const age = state === null ? 0 : 600;
   const value = `${stateName(url)}=${state ?? ''}; Max-Age=${age}; ${attributes(url)}`;

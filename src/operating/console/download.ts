@@ -16,17 +16,18 @@ import { sharesOf } from './shares.ts';
 
 export type Download = {
   name: string;
-  /** The file's name in the audit, if that is a different one. */
+  /** The file's name in the audit, if it differs. */
   auditedAs?: string;
   /** The file's media type, if its name does not show it. */
   type?: string;
-  /** The row that it is about; null for a list. */
+  /** The row that the file is about; null for a list. */
   subject_id: string | null;
-  /** The merchant that it is about; null if a list has rows of several. */
+  /** The merchant that the file is about; null if a list has rows of several merchants. */
   merchant_id: string | null;
   filters: object;
   /**
-   * The content policy of a page that the browser opens. Any other file is saved and never shown.
+   * The content security policy, if the browser opens the file as a page. Any other file is saved
+   * and never shown.
    */
   policy?: string;
 };
@@ -38,17 +39,17 @@ type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 /** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
 /**
- * A download can take hours, and its reader may lose access meanwhile. So the claim is extended this
- * often, and only for a reader who still has access.
+ * A download can take hours, and its reader may lose access meanwhile. So the claim is extended
+ * this often, and only for a reader who still has access.
  */
 const checkSeconds = 1;
 
 const failed = 'the lease of a download could not be released';
 
 /**
- * A file that is read and written page by page. A person has one at a time, so that other requests
- * wait for one page at most. The audit records the file and its filters before the first line is
- * sent, and the number of lines at the end.
+ * A file that is read and written page by page. A person can download one file at a time, so that
+ * other requests wait for one page at most. The audit records the file and its filters before the
+ * first line is sent, and the number of lines at the end.
  */
 export async function answerDownload(
   context: Context,

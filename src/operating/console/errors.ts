@@ -45,8 +45,8 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
 class DoneWithoutAnswer extends Error {}
 
 /**
- * Makes the answer to an action that is done. From now on, an error must not say that the action
- * failed.
+ * Makes the answer to an action that is done. After this point, an error must not say that the
+ * action failed.
  */
 export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
   try {
@@ -58,7 +58,7 @@ export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
 
 const refusals = new WeakMap<FastifyRequest, string>();
 
-/** Keeps the reason of a refusal for the security events. */
+/** Keeps the reason for a refusal for the security events. */
 export function noteRefusal(request: FastifyRequest, code: string): void {
   refusals.set(request, code);
 }
@@ -92,7 +92,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   // The command line refuses the same use case with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {
-    const text = 'This link was used or has ended. Ask an administrator for a new one.';
+    const text = 'This link was already used or has expired. Ask an administrator for a new one.';
     return new ConsoleError(404, 'link_ended', text);
   }
   if (error instanceof NotRecognised) {
@@ -101,7 +101,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(
       403,
       'not_recognised',
-      'It could not be confirmed that it is you. Try again.',
+      'We could not confirm that it is you. Try again.',
     );
   }
   if (error instanceof RateLimited) {

@@ -6,8 +6,9 @@ import { invalid, notFound } from './errors.ts';
 const idPattern = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 /**
- * Checks one part of a request against its schema. Addresses contain only text, so integers in
- * parameters and queries are parsed. A path that does not fit its schema counts as not found.
+ * Checks one part of a request against its schema. URLs contain only text, so integers in
+ * parameters and queries are parsed. A path that does not match its schema is answered as not
+ * found.
  */
 export function inputReader(
   schema: TSchema | undefined,
@@ -28,7 +29,8 @@ export function inputReader(
 }
 
 /**
- * Elsewhere a text that is not a UUID is an unknown ID. Here it would reach many kinds of queries.
+ * Refuses texts that are not UUIDs. Elsewhere such a text is an unknown ID, but here it would reach
+ * many kinds of queries.
  */
 function withIdPattern(schema: TSchema): TSchema {
   return JSON.parse(JSON.stringify(schema), (_name, value) =>

@@ -34,7 +34,7 @@ const counted =
     return await run(context, input);
   };
 
-/** The number of new credentials of a merchant in a day is limited. */
+/** The number of new credentials for a merchant in a day is limited. */
 const countRotation = (context: Context, { merchant_id }: Owned) =>
   countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
 
@@ -55,7 +55,7 @@ export const integrationRoutes: ConsoleRoute[] = [
         integration: params.id,
         ...(merchant_id !== null && { merchant: merchant_id }),
       };
-      // The bodies name shoppers, so the rows count as a page that names people.
+      // The bodies name shoppers, so these rows count as a page that names people.
       const shown = data.map(({ id }) => id);
       if (shown.length > 0) await countPage(context, 'refused-requests', about, shown);
       return { data, doctor_url: `${context.deps.baseUrl}/docs/signature` };

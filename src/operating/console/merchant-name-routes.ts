@@ -7,7 +7,7 @@ import { type ConsoleRoute, consoleRoute } from './route.ts';
 
 const foundMax = 20;
 
-/** The merchants that a field of the console offers, and the names of the chosen ones. */
+/** The merchants that a field in the console offers, and the names of the chosen ones. */
 export const merchantNameRoutes: ConsoleRoute[] = [
   consoleRoute({
     url: '/api/merchant-names',

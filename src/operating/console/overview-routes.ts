@@ -24,7 +24,7 @@ import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './ro
 
 const hitsMax = 50;
 
-/** The permission that a count or a search hit of a kind needs, besides the route's own. */
+/** The permission that a kind of count or search hit needs, besides the route's own. */
 const needed: Record<string, Permission> = {
   refunds_to_review: 'refunds.read',
   overdue: 'instalments.read',
@@ -40,7 +40,7 @@ const needed: Record<string, Permission> = {
   dispute: 'disputes.read',
   payout: 'payouts.read',
   person: 'people.read',
-  // A person sees their own bulk actions on every page. The audit shows those of others.
+  // A person sees their own bulk actions on every page. The audit shows other people's.
   bulk_action: 'audit.read',
 };
 
@@ -49,7 +49,9 @@ function maySee({ may }: Context, what: string): boolean {
   return permission === undefined || may(permission);
 }
 
-/** A count that the person may not read is null, because a zero would mean that nothing waits. */
+/**
+ * A count that the person may not read is null, because a zero would mean that nothing is waiting.
+ */
 function readable(context: Context, counts: Counts): Counts {
   const entries = Object.entries(counts).map(([name, count]) => [
     name,
@@ -109,7 +111,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     async run(context) {
       const story = await presentStory(context);
       if (story === null) {
-        throw new OperatorError('Only a sandbox that has no orders yet can play a season.');
+        throw new OperatorError('A season can be played only in a sandbox that has no orders yet.');
       }
       if (!story.is_playing) context.deps.console.story?.play(context.operator);
       return () => ({ is_playing: true });
@@ -137,7 +139,7 @@ export const overviewRoutes: ConsoleRoute[] = [
             time_zone: merchant?.time_zone ?? null,
           };
         });
-      // Searches run while a person types, so a search that finds the same people again is not
+      // Searches run while a person types, so a search that finds the same people as before is not
       // counted again.
       const people = data.filter(({ email, name }) => email !== null || name !== null);
       const shown = people.map(({ id }) => id);

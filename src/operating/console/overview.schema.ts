@@ -14,7 +14,7 @@ import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
 /** Null if the person may not read what is counted. */
 const Count = nullable(BoundedCount);
 
-/** GET /api/counts: how many things wait, for the navigation. */
+/** GET /api/counts: how many things are waiting, for the navigation. */
 export const Counts = Type.Object({
   refunds_to_review: Count,
   overdue: Count,
@@ -39,7 +39,7 @@ export const OverviewQuery = Type.Object({
 /** GET /api/overview. All sums are in one currency. */
 export const Overview = Type.Object({
   counts: Counts,
-  /** The oldest refund that waits for review. */
+  /** When the oldest refund that is waiting for review was created. */
   oldest_refund_at: nullable(Time),
   /** Null if the person may not read payments. */
   overdue_amount: nullable(Cents),
@@ -49,8 +49,8 @@ export const Overview = Type.Object({
   /** How far the furthest merchant's clock is ahead of the real one. */
   clock_ahead_ms: Type.Integer(),
   /**
-   * The result of the continuous check of the books. `proved_at` is when it last finished a pass. Null
-   * if the person may not read differences, because it is about all merchants.
+   * The result of the continuous check of the books. `proved_at` is when it last finished a pass.
+   * Null if the person may not read differences, because the check covers all merchants.
    */
   books: nullable(Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) })),
   /** The merchants' current day. */
@@ -70,7 +70,9 @@ export const Overview = Type.Object({
       declined: Type.Integer(),
     }),
   ),
-  /** The share of attempts decided in these days that were authorised. Null if there were none. */
+  /**
+   * The share of the attempts decided in these days that were authorised. Null if there were none.
+   */
   approval_rate: nullable(Type.Number()),
   /** The most frequent reasons come first. */
   decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),
@@ -83,7 +85,7 @@ export const Overview = Type.Object({
   }),
   /** One entry for each of the next 90 days, today first: the amount still to be collected. */
   due: Type.Array(Type.Object({ day: Day, amount: Cents })),
-  /** The charts include everything up to this time. Counts of what waits are read now. */
+  /** The charts include everything up to this time. Counts of waiting work are current. */
   as_of: nullable(Time),
   /** Null unless this is a sandbox without orders, or one whose story is being played. */
   story: nullable(Type.Object({ is_playing: Type.Boolean() })),

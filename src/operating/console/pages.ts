@@ -18,8 +18,8 @@ import { sharesOf } from './shares.ts';
 const limitDefault = 50;
 
 /**
- * Turns a list into two routes under one permission: one for a page, and one for the whole list as a
- * file.
+ * Turns a list into two routes under one permission: one for a page, and one for the whole list as
+ * a file.
  */
 export function listRoutes<Query extends TObject, Row>(
   list: ListDefinition<Query, Row>,
@@ -64,7 +64,7 @@ export async function countPage(
   context: Context,
   list: string,
   query: object,
-  /** The rows shown, if the same rows in answer to another query should count once. */
+  /** The rows shown, if the same rows should count only once when another query finds them. */
   shown: object = query,
   /** The merchants of the rows shown, if these are known. */
   merchants?: (string | null)[],
@@ -85,7 +85,9 @@ export async function countPage(
   await noteShown();
 }
 
-/** A list is about no row, and about one merchant if it is filtered by it. */
+/**
+ * A list is not about a single row. It is about one merchant if it is filtered by that merchant.
+ */
 const aboutOf = (query: { merchant?: string }) => ({
   subject_id: null,
   merchant_id: query.merchant ?? null,

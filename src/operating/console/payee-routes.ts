@@ -19,7 +19,7 @@ import {
 } from '#purchases/payouts/set-bank-account.ts';
 import { actionRoute, type ConsoleRoute, type Context, countOfDay } from './route.ts';
 
-/** Where a merchant is paid: one person proposes an account, and another one confirms it. */
+/** The account that a merchant is paid to: one person proposes it, and another confirms it. */
 export const payeeRoutes: ConsoleRoute[] = [
   actionRoute({
     url: '/api/merchants/:id/bank-accounts',
@@ -54,7 +54,7 @@ export const payeeRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** Changes one merchant, and answers with the account that it is then paid to. */
+/** Changes one merchant, and answers with the account to which the merchant is now paid. */
 async function change(
   context: Context,
   merchant_id: string,

@@ -89,7 +89,8 @@ export const payoutRoutes: ConsoleRoute[] = [
       return () => ({ ...made, payouts: payouts.length });
     },
   }),
-  // This changes nothing, but the file has whole account numbers, so it requires re-authentication.
+  // This changes nothing, but the file contains whole account numbers, so it requires
+  // re-authentication.
   consoleRoute({
     method: 'POST',
     changesNothing: true,

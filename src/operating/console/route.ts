@@ -40,7 +40,8 @@ export type PublicContext = {
 };
 
 /**
- * `deps` has the origin that `operate` writes into the audit. `operator` is the person's address.
+ * `deps` contains the origin that `operate` writes into the audit. `operator` is the person's
+ * e-mail address.
  */
 export type Context = Omit<PublicContext, 'deps'> &
   Viewer<ConsoleDeps & { origin: Origin }> & { person: SignedIn; session: ConsoleSession };
@@ -80,7 +81,7 @@ export type ConsoleRoute = Definition & {
 /**
  * Defines a route that changes nothing, for people who are signed in. The server checks, in this
  * order: session, origin, permission, re-authentication, input. A parameter of format `uuid` that
- * is not a UUID is answered with 404. `handle` itself must pass `context.scope` to its queries.
+ * is not a UUID is answered with 404. `handle` must pass `context.scope` to its queries itself.
  */
 export function consoleRoute<const S extends Schemas>(
   route: Pick<ActionDefinition<S, Context>, 'url' | 'permission' | 'fresh' | 'schema'> &
@@ -106,8 +107,8 @@ export function actionRoute<const S extends Schemas>(
 }
 
 /**
- * Counts an action about these merchants towards their limits of the day, if one of their own people
- * makes it. Merchants that the person does not have count nothing.
+ * Counts an action about these merchants towards their daily limits, if one of their own people
+ * takes it. Merchants that the person does not have are not counted.
  */
 export async function countOfDay(
   { deps, scope }: Context,

@@ -31,7 +31,7 @@ const bodyBytesMax = 64 * 1024;
  */
 const backgroundHeader = 'tranche-background';
 
-/** Changes the console's settings to those of the merchants' origin. */
+/** Returns the dependencies with the settings for the console at the merchants' origin. */
 export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   ...deps,
   console: merchantConsole(url, deps.console),
@@ -44,7 +44,7 @@ export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
 export function buildConsole(deps: ConsoleDeps, tls: TlsSettings | null = null): FastifyInstance {
   const app = Fastify({
     ...serverOptions(deps, { url: deps.console.url, tls }),
-    // A path that cannot be decoded or is too long is counted and answered as not found.
+    // A path that cannot be decoded or is too long is counted, and answered as not found.
     frameworkErrors: (_error, request, reply) => {
       addHeaders(deps, request, reply);
       deps.rateLimits.consoleRequest(networkOf(request)).then(
@@ -155,8 +155,8 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
 }
 
 /**
- * Refuses access while the database may be a restored one: revoked people could sign in until the
- * gateway answers.
+ * Refuses access while it is unknown whether the database was restored from a backup, which ends
+ * when the gateway answers. In a restored database, revoked people could sign in.
  */
 async function refuseClosed({ money }: ConsoleDeps): Promise<void> {
   const problem = await money.accessProblem();

@@ -212,7 +212,7 @@ export const sessionRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** How many merchants of an access are named. */
+/** At most this many merchants of an access are named. */
 const namesMax = 3;
 
 const enrolMinutes = 5;
@@ -234,7 +234,7 @@ async function requireAdding(context: Context): Promise<void> {
   );
 }
 
-/** The accesses between which the person chooses, if they have several. */
+/** The accesses that the person can choose from, if they have several. */
 async function readAccesses({ deps, person, session }: Context): Promise<Session['accesses']> {
   return await reading(deps, async (db) => {
     const rows = await listLiveAccesses(db, person.id);

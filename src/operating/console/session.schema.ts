@@ -18,7 +18,7 @@ export const Session = Type.Object({
     roles: Type.Array(Type.String()),
   }),
   permissions: Type.Array(Type.String()),
-  /** The accesses between which the person chooses; empty if they have one. */
+  /** The accesses that the person can choose from; empty if they have only one. */
   accesses: Type.Array(
     Type.Object({
       id: Type.String(),
@@ -47,7 +47,7 @@ export const Session = Type.Object({
   sandbox: Type.Boolean(),
   /** Whether the service sends mail at all. */
   sends_mail: Type.Boolean(),
-  /** For a merchant's people: the console of the other environment, if it is known. */
+  /** For a merchant's people: the other environment's console, if it is known. */
   other_console_url: nullable(Type.String()),
   is_for_merchants: Type.Boolean(),
 });
@@ -79,7 +79,7 @@ export const Invited = Type.Object({
 });
 export type Invited = Type.Static<typeof Invited>;
 
-/** The members pass unchanged. A schema without members would drop them all. */
+/** All members pass unchanged. A schema without `additionalProperties` would drop them. */
 const anyMembers = Type.Object({}, { additionalProperties: true });
 
 /** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
@@ -91,7 +91,7 @@ export const AuthenticationOptions = Type.Object({
 });
 
 /**
- * The answers of `startRegistration` and `startAuthentication`. The library checks their other
+ * The answers from `startRegistration` and `startAuthentication`. The library checks their other
  * members.
  */
 const credential = {

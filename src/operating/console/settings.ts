@@ -4,21 +4,23 @@ import type { OidcSettings } from '#operating/people/oidc.ts';
 export type ConsoleSettings = {
   /** The console's origin, without a slash at the end. */
   url: string;
-  /** The origin of the merchants' own console. Null if merchants' people use the staff's console. */
+  /**
+   * The origin of the merchants' own console. Null if merchants' people use the staff's console.
+   */
   merchantUrl: string | null;
   /**
-   * The origin at which merchants' people sign in in the other environment, sandbox or production.
+   * The origin at which merchants' people sign in to the other environment (sandbox or production).
    */
   otherUrl: string | null;
   /** Whether only merchants' people can sign in here. */
   isForMerchants: boolean;
   /**
-   * Whether one-time links of the command line sign a person in. True only in sandboxes on this
+   * Whether one-time links from the command line sign a person in. True only in sandboxes on this
    * machine.
    */
   allowsSignInLinks: boolean;
   oidc: OidcSettings | null;
-  /** Only a sandbox that `tranche sandbox` runs has it. */
+  /** Present only in a sandbox that `tranche sandbox` runs. */
   story?: StoryControl;
 };
 
@@ -30,7 +32,7 @@ export type StoryControl = {
 };
 
 /**
- * The settings of the console at the merchants' origin. Staff cannot sign in there, so it has
+ * The settings for the console at the merchants' origin. Staff cannot sign in there, so it has
  * neither the staff's issuer nor the demo administrator's links.
  */
 export const merchantConsole = (

@@ -2,14 +2,14 @@ import type { Share } from '#record/actions/operate.ts';
 import { ConsoleError } from './errors.ts';
 import type { Context } from './route.ts';
 
-// An action of a merchant's own person that is about several of their merchants leaves a row in the
-// audit of each (decision 0076). A share has no counts, because these would tell one merchant about
-// the others.
+// If one of a merchant's own people takes an action that concerns several of their merchants, each
+// of these gets a row, a share, in its audit (decision 0076). A share has no counts, because these
+// would tell one merchant about the others.
 
-/** This many merchants of one person are named in one action. */
+/** One action names at most this many of a person's merchants. */
 const sharesMax = 50;
 
-/** The shares of a read. Without a merchant it is about all merchants of the person. */
+/** The shares of a read. A read without a merchant concerns all of the person's merchants. */
 export function sharesOf(
   context: Context,
   merchant_id: string | null,
@@ -21,7 +21,7 @@ export function sharesOf(
   return ownOf(context, shown).map((id) => ({ merchant_id: id, details }));
 }
 
-/** The merchants of the rows shown, or all merchants of the person. Empty for staff. */
+/** The merchants of the rows shown, or all of the person's merchants. Empty for staff. */
 export function ownOf({ scope }: Context, shown?: (string | null)[]): string[] {
   if (scope === 'all merchants') return [];
   const about = scope.merchant_ids.filter((id) => shown?.includes(id) ?? true);
@@ -29,7 +29,7 @@ export function ownOf({ scope }: Context, shown?: (string | null)[]): string[] {
   return about;
 }
 
-/** The shares of an action on rows: those of each merchant. */
+/** The shares of an action on rows: each merchant's share names only its own rows. */
 export function sharesOfRows(
   { scope }: Context,
   rows: { id: string; merchant_id: string }[],

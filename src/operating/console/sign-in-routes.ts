@@ -95,7 +95,8 @@ export const signInRoutes: ConsoleRoute[] = [
 ];
 
 /**
- * Makes a route that opens a session. It sets the cookie, and its answer does not contain the token.
+ * Makes a route that opens a session. It sets the cookie, and its answer does not contain the
+ * token.
  */
 function openingRoute<const Body extends TSchema>(
   url: string,

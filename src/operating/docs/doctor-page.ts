@@ -11,8 +11,8 @@ export function writeDoctor(site: Site, contents: string): string {
     script: 'doctor.js',
     main: `<div class="doctor" data-environment="${environment}">
 <h1>Signature doctor</h1>
-<p class="intro">Paste the body, the <code>X-Signature</code> header and your signing key, of a request that was refused or a callback that you cannot verify. It says which mistake was made. <strong>Nothing leaves this page</strong>: your browser computes everything, and the page may not connect to anywhere.</p>
-<noscript><p class="note">This page computes in your browser and needs JavaScript.</p></noscript>
+<p class="intro">Paste the body and the <code>X-Signature</code> header of a request that was refused, or of a callback that you cannot verify, and your signing key. The doctor says which mistake was made. <strong>Nothing leaves this page</strong>: your browser computes everything, and the page may not connect to any server.</p>
+<noscript><p class="note">This page works in your browser and needs JavaScript.</p></noscript>
 <form autocomplete="off">
 <div class="field-row">
 <label for="body">Body</label>
@@ -32,7 +32,7 @@ export function writeDoctor(site: Site, contents: string): string {
 <details class="more"><summary>Was it the client secret?</summary>
 <div class="field-row">
 <label for="secret">Client secret</label>
-<p id="secret-hint">Optional: with it the doctor can tell that it was used as the key.</p>
+<p id="secret-hint">Optional: with it the doctor can tell whether you used it as the key.</p>
 <textarea id="secret" name="secret" rows="1" spellcheck="false" autocapitalize="off" aria-describedby="secret-hint"></textarea>
 </div>
 </details>

@@ -120,7 +120,7 @@ printf %s "$body" | openssl dgst -sha512 -hmac "$SIGNING_KEY" -binary | openssl 
 
 A wrong signature is answered with 400. The \`detail\` shows the expected signature and names the mistake if the service recognises it.
 
-Signing is optional at first and required in production. It is sticky: once one correctly signed request of your integration was accepted, every later POST must be signed.
+Signing is optional at first and required in production. It is sticky: once one correctly signed request from your integration has been accepted, every later POST must be signed.
 
 **Callbacks** are signed with the same key in the same way. Verify them over the raw bytes that you received, with a constant-time comparison, and reject what fails.`;
 
@@ -136,7 +136,7 @@ const writeLimits = ({ audience }: About, routes: DescribedRoute[]) => `## Limit
 |---|---|
 ${routes.map(({ endpoint }) => `| \`${endpoint}\` | ${describeLimit(endpoint)} |`).join('\n')}
 
-Limits count per integration and endpoint${audience === 'intermediaries' ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left. Every answer that was counted says what is left of the limit: \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, in seconds.
+Limits count per integration and endpoint${audience === 'intermediaries' ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left. Every answer to a counted request says how much of the limit is left: \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, in seconds.
 
 \`\`\`json
 {"error":"Rate limit exceeded. Try again in 60 seconds."}
@@ -196,5 +196,5 @@ There is no \`failed\`.`,
   },
   { name: 'Configuration', description: 'Accepted amounts and instalment terms.' },
   { name: 'Callback', description: 'How a checkout ended. Sent to every integration.' },
-  { name: 'Events', description: 'Changes of refunds, disputes and payouts, if you ask for them.' },
+  { name: 'Events', description: 'Changes to refunds, disputes and payouts, if you ask for them.' },
 ];

@@ -145,7 +145,7 @@ function renderPicture(file: string, title: string): string {
   return `<figure class="picture"><img src="/${file}" alt="" width="${size.width}" height="${size.height}" loading="lazy"><figcaption>${escapeHtml(title)}</figcaption></figure>`;
 }
 
-/** Headings of the second level, for the contents beside the text. */
+/** Headings of the second level, for the table of contents beside the text. */
 function chaptersOf({ text }: Guide): { id: string; title: string }[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, '');
   return [...prose.matchAll(/^## (.+)$/gm)].map(([, title = '']) => ({
@@ -173,7 +173,7 @@ export function writeGuidePage(site: Site, guides: Guide[], guide: Guide): strin
 <div class="intro">${renderMarkdown(intro, around)}</div>
 ${renderMarkdown(rest.join('\n\n'), around)}
 </article>
-<div class="neighbours">${neighbour(guides[at - 1], 'Before', 'prev')}${neighbour(guides[at + 1], 'Next', 'next')}</div>`,
+<div class="neighbours">${neighbour(guides[at - 1], 'Previous', 'prev')}${neighbour(guides[at + 1], 'Next', 'next')}</div>`,
     aside:
       chapters.length < 3
         ? ''

@@ -15,8 +15,8 @@ export function writeLlms(baseUrl: string, guides: Guide[], sdk: SdkArchive): st
 ${groups.map((group) => `## ${group}\n\n${of(group).join('\n')}\n`).join('\n')}
 ## Reference
 
-- [OpenAPI description](${baseUrl}/docs/api/v2): every endpoint of a merchant, with the callback
-- [OpenAPI description for intermediaries](${baseUrl}/api-docs-intermediary): every endpoint of an intermediary
+- [OpenAPI description](${baseUrl}/docs/api/v2): every endpoint for merchants, with the callback
+- [OpenAPI description for intermediaries](${baseUrl}/api-docs-intermediary): every endpoint for intermediaries
 - [SDK for Node](${sdk.about.url}): \`npm install ${baseUrl}${sdk.latest}\`
 - [Signature vectors](${baseUrl}/docs/signature-vectors.json): requests with the signatures that they must have
 `;

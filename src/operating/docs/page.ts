@@ -1,7 +1,7 @@
 import type { Environment } from '#platform/shared/environment.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 
-/** The query of each style sheet and script; it changes with the file. */
+/** The query string of each style sheet and script, which changes with the file. */
 export type Assets = Record<'docs.css' | 'docs.js' | 'doctor.js' | 'search.js', string>;
 
 export type Site = { environment: Environment; assets: Assets };

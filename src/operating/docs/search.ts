@@ -13,7 +13,7 @@ const doctor: Found = {
   title: 'Signature doctor',
   page: 'Tools',
   path: '/docs/signature',
-  text: 'X-Signature does not match 400: find out which mistake made it. Hex, URL-safe Base64, client secret, pretty-printed, trailing newline.',
+  text: 'X-Signature does not match 400: find out which mistake caused it. Hex, URL-safe Base64, client secret, pretty-printed, trailing newline.',
 };
 
 function chaptersOfGuide(guide: Guide): Found[] {

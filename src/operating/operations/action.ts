@@ -16,7 +16,7 @@ export type Input<S extends Schemas> = {
 };
 
 /**
- * An action of an operator. The console makes a route from it. Where an operator can act without the
+ * An operator's action. The console makes a route from it. Where an operator can act without the
  * console, the command line makes a command from it.
  */
 export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']>> = {
@@ -29,11 +29,11 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   /** Requires a re-authentication in the last five minutes. */
   fresh?: true;
   schema: S;
-  /** The limit of a body that may be larger than others. */
+  /** The limit for a body that may be larger than others. */
   bodyBytesMax?: number;
   /**
    * Performs the action and returns a function that makes the answer. All reading for the answer
-   * belongs in that function: if it fails, the person still reads that the action was done.
+   * belongs in that function: if it fails, the person is still told that the action was done.
    */
   run(viewer: V, input: Input<S>): Promise<() => Promise<Answer> | Answer>;
 };

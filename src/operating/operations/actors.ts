@@ -13,8 +13,8 @@ export type ShowActor = (
 ) => { person_id: string | null; name: string };
 
 /**
- * The current names of people that a viewer may see. A merchant's people see only the role of the
- * service's staff.
+ * Finds the current names of people, as far as the viewer may see them. A merchant's people see a
+ * member of the service's staff only by role.
  */
 export async function namesFor(
   viewer: Pick<Viewer, 'scope'>,
@@ -25,8 +25,8 @@ export async function namesFor(
 }
 
 /**
- * The names of the people who decide where two are needed, with their addresses, because two people
- * may have the same name.
+ * Finds the names of people who make a decision that needs two of them. The names include
+ * addresses, because two people may have the same name.
  */
 export async function decidersFor(
   viewer: Pick<Viewer, 'scope'>,

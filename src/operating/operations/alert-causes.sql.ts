@@ -48,7 +48,7 @@ export async function listPausingDisputes(db: Handle, alerts: OfAlert[]): Promis
   return idsOf(await disputes.where(sql.ref('is_pausing'), '=', true).execute());
 }
 
-/** Disputes that have ended and are still read again. */
+/** Disputes that have ended, but that the gateway is still asked about. */
 export async function listUnbookedDisputes(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const disputes = rowsOf(db, 'disputes', keysOf(alerts));
   return idsOf(await disputes.where('due_at', 'is not', null).execute());
@@ -96,8 +96,8 @@ export async function listWithProposedAccount(db: Handle, alerts: OfAlert[]): Pr
 }
 
 /**
- * The alerts about disputes that are still not recorded. Their texts contain the gateway's
- * reference.
+ * The alerts about disputes that are still not recorded. The text of an alert contains the
+ * gateway's reference.
  */
 export async function listUnrecordedDisputes(
   db: Handle,
@@ -184,9 +184,9 @@ export async function isMoneyStopped(db: Handle): Promise<boolean> {
 }
 
 /**
- * The alerts about a late daily comparison of a gateway that has not ended since. Each alert names
- * its gateway. A gateway that is missing from the settings is no longer compared, so its alert
- * stays open.
+ * The alerts about a late daily comparison with a gateway that has still not finished. Each alert
+ * names its gateway. A gateway that is missing from the settings is no longer compared, so its
+ * alert stays open.
  */
 export async function listLateComparisons(db: Handle, alerts: Alert[]): Promise<string[]> {
   const runs = await db.selectFrom('reconciliation').select(['gateway', 'due_at']).execute();

@@ -79,8 +79,8 @@ function textOf(alert: Alert, { checkout, merchant, subject, late }: About): str
       : `the shop was not informed about the outcome of its order of ${amount}.`,
     message_refused: `an e-mail to ${shopper} was refused.`,
     dispute_opened: `${shopper} disputes ${amount}.`,
-    dispute_deadline: `the dispute of ${amount} is not answered yet.`,
-    dispute_closed: `the dispute of ${amount} has ended. Decide about the rest of the plan.`,
+    dispute_deadline: `the dispute of ${amount} has not been answered yet.`,
+    dispute_closed: `the dispute of ${amount} has ended. Decide on the rest of the plan.`,
   };
   return `${order}: ${sentences[alert.kind] ?? alert.detail}`;
 }

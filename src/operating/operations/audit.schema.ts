@@ -27,7 +27,7 @@ export const Action = Type.Object({
   host: nullable(Type.String()),
   action: Type.String(),
   subject_id: nullable(Id),
-  /** The merchant that one of its own people acted for. */
+  /** The merchant, if the action was taken by one of its own people. */
   merchant_id: nullable(Id),
   details: Type.Unknown(),
 });

@@ -36,8 +36,8 @@ export async function listActionsPage(
       continue;
     }
     // The planner expects a value to be spread evenly over time. With an equality it may read
-    // through the whole audit back to the last action of a subject. A range, and an order that begins
-    // with the column, keep it in the column's own index.
+    // through the whole audit, back to the last action on a subject. A range, and an order that
+    // begins with the column, keep it in the column's own index.
     query = query.where(sql<boolean>`${of} >= ${wanted} and ${of} <= ${wanted}`);
     order.unshift(column);
   }

@@ -62,8 +62,8 @@ export async function listActionsOn(db: Handle, id: string): Promise<OperatorAct
 }
 
 /**
- * Actions with the names of their people. Their origin is for viewers who may read the audit. A
- * merchant's people see only the role of the service's staff.
+ * Actions with the names of the people who took them. Only viewers who may read the audit see where
+ * an action came from. A merchant's people see the service's staff only by role.
  */
 export async function presentActions(
   { deps, may, scope }: Viewer,
@@ -90,7 +90,7 @@ export async function presentActions(
 
 const untraced = { address: null, session_id: null, os_user: null, host: null };
 
-/** A merchant must not see the place in the chain, which would tell it how much the others do. */
+/** A merchant must not see an action's place in the chain, which would show how much others do. */
 function forMerchant(action: OperatorAction, { person_id }: { person_id: string | null }) {
   const { roles, details } = action;
   const { invited_by: _, ...rest } = details as { invited_by?: string };

@@ -24,7 +24,7 @@ import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import { approvalsOf } from './payouts.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
-/** Only the oldest payouts are shown, but their sum covers all. */
+/** Only the oldest payouts are shown, but the sum covers all of them. */
 const payoutsMax = 100;
 
 /** The amount that a merchant in the viewer's scope is owed now, by reason. */
@@ -83,7 +83,7 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   const open = new Map<EntryKind, Amounts>();
   let reserve = 0;
   for (const { kind, is_line, gross, fee, vat, net } of rows) {
-    // A reserve stays one, as a line of a payout too, until a payout releases it.
+    // A reserve is still held when it is a line of a payout, until another payout releases it.
     if ((kind === 'reserve' || kind === 'reserve_released') && !is_line) reserve -= net;
     // The entry of a paid payout is not a line of any payout.
     if (kind === 'paid_out') continue;

@@ -4,7 +4,7 @@ import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /**
  * Many actions in one. It is a row with due work, so it continues after the browser is closed. This
- * is the answer of GET /api/bulk-actions/:id, and of the request that begins one.
+ * is the answer to GET /api/bulk-actions/:id, and to the request that begins one.
  */
 export const BulkAction = Type.Object({
   id: Id,
@@ -12,7 +12,7 @@ export const BulkAction = Type.Object({
   by: Type.String(),
   created_at: Time,
   finished_at: nullable(Time),
-  /** How many there are to do; null if there are too many to count. */
+  /** How many items there are; null if there are too many to count. */
   total: nullable(Type.Integer()),
   done: Type.Integer(),
   failed: Type.Integer(),
@@ -47,7 +47,7 @@ const manyOf = (pattern: string) =>
  */
 export const ManyApprovals = manyOf(`^${uuid}:([1-9]\\d{0,8}|none)$`);
 
-/** POST /api/payouts/paid: one reference of the bank for all of them. */
+/** POST /api/payouts/paid: one bank reference for all of them. */
 export const ManyPaid = Type.Object({
   ...ManyIds.properties,
   bank_reference: Type.String({ minLength: 1, maxLength: 200 }),

@@ -86,7 +86,7 @@ export const OverdueRow = Type.Object({
   /** Why the last attempt was declined. */
   reason: nullable(Type.String()),
   last_tried_at: nullable(Time),
-  /** Why the service does not collect it now. A retry is refused until that has ended. */
+  /** Why the service is not collecting it now. Until that has ended, a retry is refused. */
   paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
   /** Whether a retry could succeed: a card is stored, and may be charged now. */
   is_retry_sensible: Type.Boolean(),

@@ -63,7 +63,7 @@ export const callbackList = defineList({
   ],
 });
 
-/** The owners of callbacks. The event of a payout has its reference instead of an order. */
+/** The owners of callbacks. A payout's event has the payout's reference instead of an order. */
 async function findCallbackOwners(
   db: Handle,
   scope: Scope,
@@ -131,7 +131,7 @@ export function presentCallback({ callback, attempts }: ReadCallback) {
 }
 
 export const callbackActions = {
-  /** Delivers a callback now. The answer says why that failed. */
+  /** Delivers a callback now. The answer says why the delivery failed, if it did. */
   retry: defineAction({
     url: '/api/callbacks/:id/retry',
     permission: 'callbacks.retry',

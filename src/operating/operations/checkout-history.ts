@@ -39,14 +39,14 @@ export type CheckoutHistory = {
   attempts: PaymentAttempt[];
   callback: Callback | null;
   callback_attempts: CallbackAttempt[];
-  /** The events of refunds and disputes that were sent to the shop. */
+  /** The events about refunds and disputes that were sent to the shop. */
   events: Callback[];
   instalments: Instalment[];
   collections: Collection[];
   /** The shopper's attempts on the plan page, after the first payment. */
   planAttempts: PaymentAttempt[];
   refunds: RefundRequest[];
-  /** How many refunds are older than these. */
+  /** How many older refunds there are. */
   earlier_refunds: number;
   parts: RefundPart[];
   postings: Posting[];

@@ -16,7 +16,7 @@ import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 // The page of a checkout shows only the newest notes and messages. These functions read all of them,
 // in pages.
 
-/** The notes beside a checkout, the newest first. */
+/** The notes on a checkout, the newest first. */
 export async function readNotes(
   viewer: Viewer,
   id: string,

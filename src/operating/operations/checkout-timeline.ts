@@ -110,8 +110,8 @@ export function extrasOf({
 }
 
 /**
- * Lists the events of a checkout in order of time, on the merchant's clock. Times inside of sentences
- * are in the zone of the page that shows them.
+ * Lists the events of a checkout in chronological order, on the merchant's clock. Times within
+ * sentences are in the zone of the page that shows them.
  */
 export function timelineOf(
   history: CheckoutHistory,
@@ -169,7 +169,7 @@ export function timelineOf(
   ]);
 }
 
-/** The sort is stable: entries of the same moment keep their order, with causes first. */
+/** The sort is stable: entries at the same moment keep their order, with causes first. */
 export const inOrder = (entries: TimelineEntry[]) =>
   entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 
@@ -190,7 +190,7 @@ function explainNoAnswer(
   const first = timeOf(one.created_at);
   const again =
     due_at === null || timeOf(due_at) === first ? 'in a moment' : `at ${timeOf(due_at)}`;
-  return `The bank was asked at ${first} and has not answered yet. It is asked again ${again}. Nothing to do.`;
+  return `The bank was asked at ${first} and has not answered yet. It will be asked again ${again}. You need not do anything.`;
 }
 
 /**
@@ -252,7 +252,7 @@ function describeWait({ wait_hours, may_retry }: Collection): string {
   const isDays = wait_hours % 24 === 0;
   const count = isDays ? wait_hours / 24 : wait_hours;
   const unit = isDays ? 'day' : 'hour';
-  return `. The card network asks to wait ${count} ${unit}${count === 1 ? '' : 's'} before a retry`;
+  return `. The card network asks us to wait ${count} ${unit}${count === 1 ? '' : 's'} before a retry`;
 }
 
 function disputeEntries(dispute: Dispute, money: Money, zone: string): TimelineEntry[] {
@@ -277,7 +277,7 @@ function disputeEntries(dispute: Dispute, money: Money, zone: string): TimelineE
 
 type RefundEvents = {
   refund: RefundRequest;
-  /** The people or operators who took this action on the refund, in order of time. */
+  /** The people or operators who took this action on the refund, in chronological order. */
   actorsOf(action: string): string[];
   entry(
     at: Timestamp,
@@ -342,7 +342,7 @@ function reviewEntries(events: RefundEvents): TimelineEntry[] {
   return entries;
 }
 
-/** The entries of one part, and of its return by the card network. */
+/** The entries for one part, and for its return by the card network. */
 function partEntries({ booked, entry, money }: RefundEvents, part: RefundPart): TimelineEntry[] {
   const { instalment, settled_at, keyed_at } = part;
   const at = settled_at ?? keyed_at;
@@ -378,8 +378,8 @@ function endEntries(events: RefundEvents): TimelineEntry[] {
 
 function describePart({ kind, status, instalment, amount }: RefundPart, money: Money): string {
   const what = {
-    cancel: `${money(amount)} less of payment ${instalment}`,
-    hold: `${money(amount)} less of the hold of payment ${instalment}`,
+    cancel: `${money(amount)} off payment ${instalment}`,
+    hold: `${money(amount)} off the hold for payment ${instalment}`,
     card: `${money(amount)} of payment ${instalment} back to the card`,
   }[kind];
   const how = { open: ', in flight', done: '', failed: ', refused', put_back: ', put back' }[

@@ -61,7 +61,7 @@ export const CheckoutRow = Type.Object({
 });
 export type CheckoutRow = Type.Static<typeof CheckoutRow>;
 
-/** One payment of the plan. `state` decides how its dot looks. */
+/** One payment of the plan. */
 export const PlanPayment = Type.Object({
   number: Type.Integer(),
   amount: Cents,
@@ -95,7 +95,7 @@ export const timelineKinds = [
   'conversation',
 ] as const;
 
-/** The events, oldest first. `by` is a person's name for actions. */
+/** The events, oldest first. `by` is the name of the person who acted, if a person did. */
 export const TimelineEntry = Type.Object({
   at: Time,
   kind: oneOf(timelineKinds),
@@ -230,7 +230,7 @@ export const CheckoutDetails = Type.Object({
   ...CheckoutRow.properties,
   number: Type.Integer(),
   integration_id: Id,
-  /** The checkout's id in the collector of traces. Null if there is no collector. */
+  /** The checkout's id in the trace collector. Null if there is no collector. */
   trace_id: nullable(Type.String()),
   phone_number: nullable(Type.String()),
   billing_address: nullable(Type.String()),
@@ -247,7 +247,7 @@ export const CheckoutDetails = Type.Object({
   is_v1: Type.Boolean(),
   /** The payment link that made the checkout; null if the merchant created it. */
   payment_link_id: nullable(Id),
-  /** The gateway that holds its payments. */
+  /** The gateway that its payments go through. */
   gateway: Type.String(),
   expires_at: Time,
   completed_at: nullable(Time),

@@ -19,7 +19,7 @@ export type CheckoutFilter = Span & {
 
 /**
  * The newest checkouts first. For one merchant, times are on its clock. For several, they are real
- * times, which the ids begin with.
+ * times, and the ids begin with them.
  */
 export async function listCheckoutsPage(
   db: Handle,

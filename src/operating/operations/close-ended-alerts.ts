@@ -22,9 +22,9 @@ import { listOverdueOf } from './alert-subjects.sql.ts';
 type Cause = {
   /** The reason that the closed alert records. */
   ended: string;
-  /** The ids of those whose cause still exists. */
+  /** Returns the ids of alerts, or of what they are about, for which the cause still exists. */
   lasting(db: Handle, alerts: Alert[]): Promise<string[]>;
-  /** The member of an alert that has those ids. */
+  /** The member of an alert that holds such an id. */
   by: 'subject_id' | 'merchant_id' | 'id';
 };
 
@@ -46,7 +46,7 @@ const causes: Record<EndingKind, Cause> = {
     lasting: listExhaustedCallbacks,
   },
   dispute_closed: {
-    ended: 'An operator decided about the plan.',
+    ended: 'An operator decided on the plan.',
     by: 'subject_id',
     lasting: listPausingDisputes,
   },
@@ -56,7 +56,7 @@ const causes: Record<EndingKind, Cause> = {
     lasting: listUnbookedDisputes,
   },
   destination_failing: {
-    ended: 'The receiver answers again, and no callback waits for it.',
+    ended: 'The receiver answers again, and no callback is waiting for it.',
     by: 'merchant_id',
     lasting: listWithFailingReceiver,
   },
@@ -66,12 +66,12 @@ const causes: Record<EndingKind, Cause> = {
     lasting: listWithProposedAccount,
   },
   dispute_unknown: {
-    ended: 'The dispute is recorded.',
+    ended: 'The dispute has been recorded.',
     by: 'id',
     lasting: listUnrecordedDisputes,
   },
   dispute_unrecorded: {
-    ended: 'The dispute is recorded.',
+    ended: 'The dispute has been recorded.',
     by: 'id',
     lasting: listUnrecordedDisputes,
   },
@@ -96,7 +96,7 @@ const causes: Record<EndingKind, Cause> = {
     lasting: async (db, alerts) => ((await isMoneyStopped(db)) ? alerts.map(({ id }) => id) : []),
   },
   gateway_not_reconciled: {
-    ended: 'A later comparison with the gateway has ended.',
+    ended: 'A later comparison with the gateway has finished.',
     by: 'id',
     lasting: listLateComparisons,
   },

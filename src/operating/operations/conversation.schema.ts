@@ -23,7 +23,7 @@ export const ConversationRow = Type.Object({
 });
 export type ConversationRow = Type.Static<typeof ConversationRow>;
 
-/** GET /api/conversations/:id, by the checkout's id, and the answer of every action on it. */
+/** GET /api/conversations/:id, by the checkout's id, and the answer to every action on it. */
 export const ConversationDetails = Type.Object({
   ...ConversationRow.properties,
   /** The shopper's language, in which the mail around an answer is written. */

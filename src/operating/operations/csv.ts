@@ -45,6 +45,6 @@ export const ownerColumns: Column<{
   ['Shopper', (row) => row.name],
 ];
 
-/** Whether the list as a file names shoppers or people, so that it requires re-authentication. */
+/** Whether the list as a file names shoppers or people, and so requires re-authentication. */
 export const hasPersonalData = (list: { columns: unknown[]; namesPeople?: boolean }) =>
   list.namesPeople === true || ownerColumns.some((column) => list.columns.includes(column));

@@ -29,7 +29,7 @@ export type DestinationDay = {
   buckets: number[];
 };
 
-/** The results of receivers since a day. */
+/** The receivers' daily results since the given day. */
 export async function listDestinationDays(
   db: Handle,
   scope: Scope,

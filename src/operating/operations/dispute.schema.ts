@@ -30,7 +30,7 @@ export const DisputeRow = Type.Object({
   checkout_id: Id,
   ...owner,
   gateway: Type.String(),
-  /** The gateway's id of the dispute. */
+  /** The gateway's id for the dispute. */
   dispute_ref: Type.String(),
   /**
    * The number of the first instalment that the disputed payment covered, and how many it covered.
@@ -104,11 +104,11 @@ const File = Type.Object({
 });
 export type DisputeFile = Type.Static<typeof File>;
 
-/** GET /api/disputes/:id, and the answer of every action on a dispute. */
+/** GET /api/disputes/:id, and the answer to every action on a dispute. */
 export const DisputeDetails = Type.Object({
   ...DisputeRow.properties,
   supplied: nullable(Type.Object(supplied)),
-  /** The facts that banks ask for with this reason. */
+  /** The facts that banks ask for in disputes with this reason. */
   wanted: Type.Array(oneOf(suppliedNames)),
   /** The files as they are now, which may differ from those of the evidence. */
   files: Type.Array(File),

@@ -18,7 +18,7 @@ export async function listDisputesPage(
   return await readRange(scoped(query, scope), page, ['created_at', 'id'], 'desc');
 }
 
-/** The disputes in the scope with this id or this reference of the gateway. */
+/** The disputes in the scope with this id, ours or the gateway's. */
 export async function listDisputesNamed(
   db: Handle,
   scope: Scope,

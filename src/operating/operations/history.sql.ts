@@ -4,7 +4,7 @@ import type { Tables } from '#platform/database/tables.ts';
 import { messagesOf } from '#purchases/messages/archive.sql.ts';
 import type { Posting } from '#record/ledger/posting.ts';
 
-/** Rows of a checkout whose number has no limit, in order of their history. */
+/** The tables in which a checkout may have any number of rows, with the columns that order them. */
 const histories = {
   payment_attempts: ['number'],
   callback_attempts: ['number'],

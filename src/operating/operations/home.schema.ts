@@ -42,8 +42,8 @@ export const Home = Type.Object({
   week: Sales,
   week_before: Sales,
   /**
-   * The steps before real money moves. Each is true once the service has seen it. Steps of a server
-   * are null for a shop that sells only by link.
+   * The steps before real money moves. Each is true once the service has seen it. Steps that need a
+   * server are null for a shop that sells only by link.
    */
   go_live: Type.Object({
     signed_request: nullable(Type.Boolean()),

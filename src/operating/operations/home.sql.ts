@@ -8,7 +8,7 @@ const keysMax = 10;
  */
 const disputesMax = 100;
 
-/** The earliest deadline of the disputes that wait for an answer. */
+/** The earliest deadline of the disputes that are waiting for an answer. */
 export async function findFirstDeadline(
   db: Handle,
   merchant_id: string,
@@ -75,7 +75,7 @@ export type Steps = {
   bank_account: boolean;
 };
 
-/** The steps of going live that the service can observe. Each is one index look-up. */
+/** The steps towards going live that the service can observe. Each is one index look-up. */
 export async function findSteps(db: Handle, merchant_id: string): Promise<Steps> {
   const hasList = (list: string) =>
     sql<boolean>`exists (select from list_totals

@@ -18,8 +18,9 @@ import type { Viewer, ViewerDeps } from './viewer.ts';
 const countMax = 100;
 
 /**
- * The first page of a merchant's people: what needs them today, the sales of a week, the next payout
- * and the steps of going live. It reads daily sums and indexes of what waits, never a whole history.
+ * The first page of a merchant's people: what needs them today, the sales of a week, the next
+ * payout and the steps towards going live. It reads daily sums and indexes of waiting rows, never a
+ * whole history.
  */
 export async function readHome(
   viewer: Viewer<ViewerDeps & { environment: string }>,
@@ -66,7 +67,7 @@ export async function readHome(
   return { ...found, next_payout: isPaid ? { business_on, amount } : null };
 }
 
-/** A shop that sells only by link has no server, so the steps of a server do not apply to it. */
+/** A shop that sells only by link has no server, so the steps for a server do not apply to it. */
 function goLiveOf(steps: Steps, isProduction: boolean): Home['go_live'] {
   const ofServer = (isDone: boolean) => (steps.has_no_server ? null : isDone);
   return {

@@ -87,7 +87,7 @@ export async function listCards(
 export type Pause = 'dispute' | 'difference';
 
 /**
- * Why the plans of these checkouts are paused, by checkout, apart from refunds and attempts of the
+ * Why the plans of these checkouts are paused, by checkout, apart from refunds and attempts by the
  * shopper.
  */
 export async function listPauses(

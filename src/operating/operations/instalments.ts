@@ -112,10 +112,10 @@ const pauseTexts: Record<PausedBy, string> = {
     'A payment of this checkout is disputed. A retry is refused until the dispute has ended.',
   difference: 'The gateway’s records differ from ours. Clear the difference first.',
   refund: 'A refund of this checkout is in progress. A retry is refused until it has ended.',
-  shopper: 'The shopper is paying it now.',
+  shopper: 'The shopper is paying this now.',
 };
 
-/** Whether a retry is sensible, and why. The retry itself refuses any other payment. */
+/** Says whether a retry is sensible, and why. */
 function adviceOf(
   hasCard: boolean,
   paused_by: PausedBy | null,
@@ -127,17 +127,14 @@ function adviceOf(
   if (!hasCard) return advise(false, 'No card is stored. Only the shopper can pay this.');
   if (paused_by !== null) return advise(false, pauseTexts[paused_by]);
   if (forbidding?.isForGood) {
-    return advise(
-      false,
-      'The bank forbids another charge of this card. The shopper needs another card.',
-    );
+    return advise(false, 'The bank forbids charging this card again. The shopper needs another.');
   }
   if (forbidding) {
     return advise(false, 'It was declined too often today. A retry is refused until tomorrow.');
   }
   if (wait !== null) return advise(false, wait);
   if (decline?.decline_code === amountRefused.code) {
-    return advise(false, 'The gateway does not take its amount. It would refuse a retry, too.');
+    return advise(false, 'The gateway does not accept the amount. It would refuse a retry, too.');
   }
   switch (decline?.decline_reason) {
     case 'insufficient_funds':
@@ -145,7 +142,7 @@ function adviceOf(
     case 'expired_card':
       return advise(true, 'The card had expired. A retry may succeed if the bank has renewed it.');
     case 'authentication_required':
-      return advise(false, 'The bank wants the shopper to confirm it. Only the shopper can.');
+      return advise(false, 'The bank wants the shopper to confirm this payment. No one else can.');
   }
   return advise(true, 'The bank gave no reason against a retry.');
 }

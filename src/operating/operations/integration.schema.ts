@@ -14,7 +14,7 @@ export const IntegrationRow = Type.Object({
   signing_required_at: nullable(Time),
   revoked_at: nullable(Time),
   created_at: Time,
-  /** The events that it asked for, and their address. */
+  /** The events that it gets besides payment results, and the address that they go to. */
   events: Type.Array(oneOf(eventKinds)),
   events_url: nullable(Type.String()),
   /** The first merchants that an intermediary manages, among those that the person may see. */
@@ -42,8 +42,8 @@ export const IntegrationRow = Type.Object({
       created_at: Time,
       disabled_at: nullable(Time),
       /**
-       * Counts of the last 30 days. They count all merchants of an integration, so those of an
-       * intermediary are null in a list of one merchant, and for people who see only some
+       * Counts for the last 30 days. They cover all merchants of an integration, so those of an
+       * intermediary are null in a list for one merchant, and for people who see only some
        * merchants.
        */
       logins: nullable(Type.Integer()),

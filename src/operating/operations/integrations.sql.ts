@@ -68,7 +68,7 @@ export async function listFirstManaged(
   limit: number,
 ): Promise<{ integration_id: string; id: string; name: string }[]> {
   // With `=` the planner could order by the merchants alone, and then read the index of merchants
-  // for each integration, to its end: 84 ms each beside an intermediary of 100,000.
+  // to its end for each integration: 84 ms each, beside an intermediary with 100,000 merchants.
   const { rows } = await sql<{ integration_id: string; id: string; name: string }>`
     select i.id as integration_id, m.id, m.name
     from unnest(${integration_ids}::uuid[]) as i (id)
@@ -160,7 +160,7 @@ export async function listLegacyOf(db: Handle, integration_ids: string[]): Promi
     .execute();
 }
 
-/** How integrations have used v1 since a day, and the last day on which they used it. */
+/** How integrations have used v1 since the given day, and the last day on which they used it. */
 export async function listLegacyUsage(
   db: Handle,
   integration_ids: string[],

@@ -192,8 +192,8 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
 }
 
 /**
- * An integration of a merchant in the viewer's scope. An intermediary also acts for merchants outside
- * of a scope, so it needs the scope of all merchants.
+ * An integration of a merchant in the viewer's scope. An intermediary also acts for merchants
+ * outside a scope, so it needs the scope of all merchants.
  */
 export async function mustOwnIntegration(viewer: Viewer, id: string): Promise<ListedIntegration> {
   const integration = await mustSeeIntegration(viewer, id);

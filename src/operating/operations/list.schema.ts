@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 
-// The common parts of the answers of the console's API. The browser application imports only the
-// types of these schemas from the service.
+// The common parts of the console API's answers. The browser application imports only the types of
+// these schemas from the service.
 
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });

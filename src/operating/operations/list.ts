@@ -7,7 +7,7 @@ import type { Column } from './csv.ts';
 import { BadKey, type Key, type Page, type PageOf } from './range.sql.ts';
 import type { Viewer } from './viewer.ts';
 
-/** One page of a list. `after` is the `next` of the page before; null begins at the start. */
+/** One page of a list. `after` is the previous page's `next`; null begins at the start. */
 export type PageRequest = { after: string | null; limit: number };
 export type List<Row> = { data: Row[]; next: string | null };
 
@@ -55,7 +55,8 @@ export async function readList<Row, Listed>(
   const after = page.after === null ? null : readCursor(page.after);
   return await reading(deps, async (db) => {
     const { rows, last } = await read(db, { after, limit: page.limit }).catch((error) => {
-      // A cursor of another list may hold a value that is not of the column's type (class 22).
+      // A cursor of another list may hold a value that is not of the column's type (SQLSTATE class
+      // 22).
       if (error instanceof BadKey || (after && error.code?.startsWith('22'))) throw new BadCursor();
       throw error;
     });

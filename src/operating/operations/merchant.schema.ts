@@ -53,14 +53,14 @@ export const MerchantRow = Type.Object({
   vat_number: nullable(Type.String()),
   /** The SHA-256 of the logo. */
   logo: nullable(Type.String()),
-  /** The gateway of its new checkouts, and the one that stands in. Null follows the default. */
+  /** The gateway for its new checkouts, where null is the default, and the one that stands in. */
   gateway: nullable(Type.String()),
   second_gateway: nullable(Type.String()),
   created_at: Time,
   /** How far a sandbox merchant's clock is ahead of real time. */
   clock_ahead_ms: Type.Integer(),
   now: Time,
-  /** Sums of the last 30 days. */
+  /** Sums for the last 30 days. */
   sold: Cents,
   collected: Cents,
   refunded: Cents,

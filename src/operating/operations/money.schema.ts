@@ -37,7 +37,7 @@ export const MoneyTotals = Type.Object({
   /** One total for each currency. */
   totals: Type.Array(Type.Object({ ...place, ...moved })),
   /**
-   * The charges of the gateway that belong to no payment, by currency. Null if the person does not
+   * The gateway's charges that belong to no payment, by currency. Null if the person does not
    * see all merchants, or asks about one.
    */
   account_fees: nullable(Type.Array(Type.Object({ ...place, amount: Cents }))),

@@ -135,7 +135,7 @@ export async function sumEntries(
   return rows;
 }
 
-/** The open entries from a time on, by kind. The next payout does not include them. */
+/** The sums of open entries at or after a time, by kind. The next payout does not include them. */
 export async function sumEntriesFrom(
   db: Handle,
   merchant_id: string,

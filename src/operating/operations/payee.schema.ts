@@ -35,7 +35,7 @@ export const ProposeAccount = Type.Object({
   bank: Type.String({ minLength: 1, maxLength: 100 }),
   branch_code: Type.String({ minLength: 1, maxLength: 20 }),
   account_number: Type.String({ minLength: 5, maxLength: 20 }),
-  /** The number of the waiting proposal that the person has read and replaces. */
+  /** The number of the waiting proposal that the person has read and is replacing. */
   replaces: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
 });
 
@@ -45,7 +45,7 @@ export const AccountParams = Type.Object({
   number: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
 });
 
-/** The whole account number, as the merchant told it to the person who confirms. */
+/** The whole account number, as the merchant gave it to the person who confirms. */
 export const ConfirmAccount = Type.Object({
   account_number: Type.String({ minLength: 5, maxLength: 20 }),
 });

@@ -28,7 +28,7 @@ export const PaymentLinkRow = Type.Object({
 });
 export type PaymentLinkRow = Type.Static<typeof PaymentLinkRow>;
 
-/** GET /api/payment-links/:id, and the answer of every action on a link. */
+/** GET /api/payment-links/:id, and the answer to every action on a link. */
 export const PaymentLinkDetails = Type.Object({
   ...PaymentLinkRow.properties,
   url: Type.String(),
@@ -73,7 +73,7 @@ export const OfferPaymentLink = Type.Object({
   amount: linkMembers.amount,
   email: Type.Optional(Type.String({ format: 'email', maxLength: 254 })),
   expires_at: Type.Optional(Type.String({ maxLength: 40 })),
-  /** After how many days it expires, on the merchant's clock. Replaces a time. */
+  /** After how many days it expires, on the merchant's clock, instead of a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
   /** Whether the link goes to the shopper's address by mail. */

@@ -60,7 +60,7 @@ export type PayoutRow = Type.Static<typeof PayoutRow>;
 
 const amounts = { gross: Cents, fee: Cents, vat: Cents, net: Cents };
 
-/** GET /api/payouts/:id, and the answer of every action on a payout. */
+/** GET /api/payouts/:id, and the answer to every action on a payout. */
 export const PayoutDetails = Type.Object({
   ...PayoutRow.properties,
   /** The first lines. The statement has all lines. */
@@ -76,7 +76,7 @@ export const PayoutDetails = Type.Object({
     }),
   ),
   totals: Type.Object(amounts),
-  /** The operator who first recorded that the bank returned it. Another one confirms it. */
+  /** The operator who first recorded that the bank returned it. Another operator confirms it. */
   return_noted_by: nullable(Type.String()),
   /** Whether the statement is short enough for a page to print. */
   is_printable: Type.Boolean(),

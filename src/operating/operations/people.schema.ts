@@ -15,17 +15,18 @@ export const Person = Type.Object({
   is_registered: Type.Boolean(),
   /**
    * Whether they can be the second approver. If not, a merchant's administrator gave them access,
-   * or another one saw their link, and no administrator of all merchants has confirmed them since.
+   * or an administrator saw their link, and no administrator of all merchants has confirmed them
+   * since.
    */
   is_confirmed: Type.Boolean(),
-  /** The person's first access, if this is another one. Only the service's staff can read it. */
+  /** The id of the person's first access, if this is a later one. Only the staff can read it. */
   identity_id: nullable(Type.String()),
   /** An invitation that is neither used nor expired. */
   invitation: nullable(
     Type.Object({
       made_by: Type.String(),
       expires_at: Type.String(),
-      /** Whether it waits for a second administrator. */
+      /** Whether it is waiting for a second administrator. */
       is_held: Type.Boolean(),
       /**
        * The access that the person gets when the invitation is released. Null if they already have

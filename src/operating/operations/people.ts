@@ -65,7 +65,7 @@ const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
 
 /**
  * A person whom the viewer may see; null for anyone else, whether they exist or not. A merchant may
- * know a person by the id of another access, which was later separated or merged into this one.
+ * know a person by an older id, because accesses were separated or merged since.
  */
 export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
   const own = merchantsOf(viewer);
@@ -82,8 +82,8 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
 }
 
 /**
- * Whether a link is the staff's own invitation, waiting for release, of a person whom a merchant
- * knows. It would tell the merchant that the person has another access.
+ * Whether a link belongs to an unreleased invitation by the staff, for a person whom a merchant
+ * knows. It would show the merchant that the person also has access elsewhere.
  */
 const isStaffMatter = (link: PersonLink, { created_at }: PersonRow) =>
   link.by_staff && link.released_at === null && link.created_at > created_at;

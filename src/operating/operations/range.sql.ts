@@ -52,8 +52,8 @@ export async function readRange<Row extends object>(
 }
 
 /**
- * The number of a merchant's first checkout or refund from a time on. Times ascend with the numbers,
- * which have no gaps, so a binary search of about twenty steps needs no index.
+ * The number of a merchant's first checkout or refund at or after a time. Times ascend with the
+ * numbers, which have no gaps, so a binary search of about twenty steps needs no index by time.
  */
 export async function findNumberAt(
   db: Handle,

@@ -84,7 +84,7 @@ export const RefundRow = Type.Object({
 });
 export type RefundRow = Type.Static<typeof RefundRow>;
 
-/** GET /api/refunds/:id, and the answer of every action on a refund. */
+/** GET /api/refunds/:id, and the answer to every action on a refund. */
 export const RefundDetails = Type.Object({
   ...RefundRow.properties,
   parts: Type.Array(RefundPart),

@@ -176,8 +176,8 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // For a refund that waits for review, the sum covers the checkout's other refunds. For an
-    // approved one it would include the refund itself.
+    // For a refund to review, the sum covers the checkout's other refunds. For an approved refund
+    // it would include the refund itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,

@@ -50,7 +50,7 @@ export const StatementDetails = Type.Object({
   merchant_vat_number: nullable(Type.String()),
   issuer_name: Type.String(),
   issuer_vat_number: nullable(Type.String()),
-  /** Facts about the merchant or the service that have changed since. A correction changes them. */
+  /** Facts about the merchant or the service that have changed since. A correction updates them. */
   corrections: Type.Array(
     Type.Object({
       name: oneOf(correctable),

@@ -6,7 +6,7 @@ const BasisPoints = Type.Integer({ minimum: 0, maximum: 10_000 });
 const Fixed = Type.Integer({ minimum: 0, maximum: 1_000_000_000 });
 const Days = Type.Integer({ minimum: 0, maximum: 366 });
 
-/** The prices for a merchant from a local date on. 100 basis points are 1 %. */
+/** A merchant's prices from a given local date. 100 basis points are 1 %. */
 export const TermsRow = Type.Object({
   from: Day,
   funding: oneOf(fundings),

@@ -36,7 +36,7 @@ export class NotFound extends OperatorError {
   }
 }
 
-/** A filter, or a member of a body, that cannot be combined with the others. */
+/** A filter, or a member of a body, that is not valid. */
 export class BadInput extends OperatorError {
   readonly member: string;
 

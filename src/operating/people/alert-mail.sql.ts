@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { ExportKind, MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 
-/** The choices for a person of a merchant, by event. */
+/** A person's choices of mail about a merchant, by event. */
 export async function listAlertChoices(
   db: Handle,
   of: { merchant_id: string; person_id: string },
@@ -36,7 +36,7 @@ export async function updateAlertChoices(
     .execute();
 }
 
-/** The people of a merchant who get mail about an event. */
+/** The merchant's people who get mail about an event. */
 export async function listAlerted(
   db: Handle,
   {
@@ -103,7 +103,7 @@ export async function listDueExports(
   return rows;
 }
 
-/** Moves exports to their next days. Without one, the choice ends. */
+/** Moves exports to their next days. An export without a next day is no longer chosen. */
 export async function moveExportsDue(
   db: Handle,
   moved: (ExportKey & { next: string | null })[],
@@ -123,11 +123,14 @@ type EndingKeyMail = {
   merchant_name: string;
   credential: 'client_secret' | 'signing_key';
   expires_at: Timestamp;
-  /** A name of the event, so that a person gets one mail about it. */
+  /** The name of the event: a person gets one mail about each event. */
   event: string;
 };
 
-/** The mails about credentials of shops that expire in a span, without those that exist already. */
+/**
+ * Lists the mails to write about shops' credentials that expire within a span. Mails that already
+ * exist are left out.
+ */
 export async function listEndingKeyMails(
   db: Handle,
   span: { from: Timestamp; to: Timestamp },

@@ -6,9 +6,9 @@ import {
 } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
-// Decides which people of a merchant get mail about which events. A person may get what they may
-// read. Without a choice the merchant's administrators get every event, and no one else does.
-// Exports and paid links must be chosen: a busy till would fill a mailbox.
+// Decides which people of a merchant get mail about which events. A person may get mail about what
+// they may read. Without a choice, the merchant's administrators get mail about every event, and no
+// one else does. Exports and paid links must be chosen, because a busy till would fill a mailbox.
 
 const readers: Record<MerchantAlertKind, Permission> = {
   callbacks_failing: 'callbacks.read',
@@ -17,7 +17,7 @@ const readers: Record<MerchantAlertKind, Permission> = {
   payout_paid: 'payouts.read',
   payout_returned: 'payouts.read',
   link_paid: 'links.read',
-  // People of a till open orders, but do not see sums.
+  // People with the role `till` can open orders, but do not see sums.
   orders_week: 'overview.read',
   orders_month: 'overview.read',
   refunds_week: 'overview.read',
@@ -30,7 +30,7 @@ export const isExport = (kind: MerchantAlertKind): kind is ExportKind =>
 const rolesWith = (permission: Permission): OperatorRole[] =>
   operatorRoles.filter((role) => permissionsOf([role], false).includes(permission));
 
-/** The roles whose people may get mail about an event, and those who get it without a choice. */
+/** The roles that may get mail about an event, and those that get it without a choice. */
 export const alertRoles = (kind: MerchantAlertKind) => {
   const may = rolesWith(readers[kind]);
   const isChosen = isExport(kind) || kind === 'link_paid';
@@ -38,7 +38,7 @@ export const alertRoles = (kind: MerchantAlertKind) => {
   return { may, byDefault: may.filter((role) => managers.includes(role)) };
 };
 
-/** The events that a person of a merchant may get mail about, and whether they get it. */
+/** The events that one of a merchant's people may get mail about, and whether they get it. */
 export const alertMailsOf = (
   roles: readonly string[],
   chosen: ReadonlyMap<string, boolean>,

@@ -16,7 +16,9 @@ export async function insertChallenge(db: Handle, challenge: Challenge): Promise
   await db.insertInto('console_challenges').values(challenge).execute();
 }
 
-/** Deletes a challenge and returns it. If it is answered twice, only one answer gets it. */
+/**
+ * Deletes a challenge and returns it. If a challenge is answered twice, only one answer gets it.
+ */
 export async function takeChallenge(
   db: Handle,
   challenge_hash: Buffer,

@@ -7,7 +7,7 @@ type Told = {
   /** The operator, or the person. */
   by: string;
   when: string;
-  /** The network address as a phrase: ` from 192.0.2.1`. Empty if it is not known. */
+  /** The network address as a phrase: ` from 192.0.2.1`. Empty if the address is not known. */
   from: string;
   url: string;
 };
@@ -15,7 +15,7 @@ type Told = {
 type Text = {
   subject: string;
   text: string[];
-  /** The subject line, if the mail is not about the person's access. */
+  /** The mail's topic, if it is not the person's access. */
   about?: string;
   /** Whether the mail is about a merchant's event and not about access. */
   isAlert?: true;
@@ -31,7 +31,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   invitation_requested: ({ by, when }) => ({
     subject: 'A new invitation to the console was requested for you',
     text: [
-      `${by} asked at ${when} to invite you again. Your passkeys and sessions stay valid until another administrator releases the invitation. They ask you first. Then you get a new link.`,
+      `${by} asked at ${when} to invite you again. Your passkeys and sessions stay valid until another administrator releases the invitation. That administrator asks you first. Then you get a new link.`,
     ],
   }),
   invited_again: ({ by, when, facts }) => ({
@@ -39,8 +39,8 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     text: [
       `${by} invited you again at ${when}. Your passkeys and sessions have ended.`,
       facts.link === 'command line'
-        ? 'Your new link was printed at the command line of the server. The operator gives it to you.'
-        : 'Your new link comes in another e-mail.',
+        ? 'Your new link was printed at the server’s command line. The operator will give it to you.'
+        : 'Your new link is in another e-mail.',
     ],
   }),
   registered: ({ when, from }) => ({
@@ -51,7 +51,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   }),
   passkey_added: ({ when, from, facts }) => ({
     subject: 'A passkey was added',
-    text: [`At ${when}${from}, the passkey “${facts.passkey}” was added to yours.`],
+    text: [`At ${when}${from}, the passkey “${facts.passkey}” was added to your passkeys.`],
   }),
   passkey_removed: ({ when, from, facts }) => ({
     subject: 'A passkey was removed',
@@ -70,25 +70,25 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   revoked: ({ by, when }) => ({
     subject: 'Your access to the console was revoked',
     text: [
-      `${by} revoked an access of yours to the console at ${when}. Its sessions ended. If it was your last one, your passkeys ended too.`,
+      `${by} revoked some or all of your access to the console at ${when}. The sessions that used this access have ended. If you have no access left, your passkeys have ended too.`,
     ],
   }),
   confirmed: ({ by, when }) => ({
     subject: 'You can now be the second approver',
     text: [
-      `${by} confirmed your access to the console at ${when}. Where a payment of money needs two people, you can be one of them once your passkey is old enough.`,
+      `${by} confirmed your access to the console at ${when}. Where a payment needs two people, you can be one of them once your passkey is old enough.`,
     ],
   }),
   invited_elsewhere: ({ by, when, url }) => ({
     subject: 'You are invited to the console for another shop',
     text: [
-      `${by} invited you at ${when} to the console at ${url} for their shop. You have access there already, so this e-mail has no link, and nothing has changed. ${by} does not see that you have access. To work for this shop too, ask the administrators of the payment service.`,
+      `${by} invited you at ${when} to the console at ${url} for their shop. You have access there already, so this e-mail has no link, and nothing has changed. ${by} cannot see that you have access. To work for this shop too, ask the administrators of the payment service.`,
     ],
   }),
   bank_proposed: ({ by, when, facts }) => ({
     subject: `A bank account was proposed for ${oneLine(facts.merchant ?? '')}`,
     text: [
-      `${by} proposed at ${when} that payouts go to the bank account that ends in ${facts.account}. An administrator of the payment service asks you for the whole number and confirms it. Until then payouts go to the same account as before.`,
+      `${by} proposed at ${when} that payouts go to the bank account that ends in ${facts.account}. An administrator of the payment service will ask you for the whole number and confirm it. Until then payouts go to the same account as before.`,
     ],
     about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
   }),
@@ -100,23 +100,23 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
   }),
   callbacks_failing: ({ facts }) => ({
-    subject: `Callbacks to ${facts.host} fail`,
+    subject: `Callbacks to ${facts.host} are failing`,
     text: [
-      `Your server at ${facts.host} did not accept the last callbacks of ${oneLine(facts.merchant ?? '')}. Orders go on, and callbacks are retried for three hours. Once your server works, send those that were given up again, under Callbacks in the console.`,
+      `Your server at ${facts.host} did not accept the latest callbacks for ${oneLine(facts.merchant ?? '')}. Orders continue, and callbacks are retried for three hours. Once your server works, send those that were given up again, under Callbacks in the console.`,
     ],
     isAlert: true,
   }),
   dispute_opened: ({ facts }) => ({
     subject: `${facts.amount} of order ${oneLine(facts.reference ?? '')} is disputed`,
     text: [
-      `A shopper’s bank asks about order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')}.${facts.until ? ` The answer is due by ${facts.until.slice(0, 16).replace('T', ' ')} UTC.` : ''} Supply evidence that the order was right, under Disputes in the console.`,
+      `A shopper’s bank is asking about order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')}.${facts.until ? ` The answer is due by ${facts.until.slice(0, 16).replace('T', ' ')} UTC.` : ''} Supply your evidence under Disputes in the console.`,
     ],
     isAlert: true,
   }),
   key_ends: ({ facts }) => ({
     subject: `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} expires soon`,
     text: [
-      `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} was replaced, and the old one expires at ${facts.until?.slice(0, 16).replace('T', ' ')} UTC. Requests that still use it are refused then. Make sure that your server uses the new one.`,
+      `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} was replaced, and the old one expires at ${facts.until?.slice(0, 16).replace('T', ' ')} UTC. Requests that still use the old one will be refused after that. Make sure that your server uses the new one.`,
     ],
     isAlert: true,
   }),
@@ -207,7 +207,7 @@ export function composePersonMail(
       : exportLink({ kind, facts }, console.url),
     footer: isAlert
       ? [
-          `You get this e-mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which e-mails.`,
+          `You get this e-mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Under People, its administrators choose who gets which e-mails.`,
         ]
       : [`This e-mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
   };

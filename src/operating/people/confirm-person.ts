@@ -13,11 +13,11 @@ import { identityOf, listWithSignInMethod, type Person, updatePerson } from './p
 import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
- * An administrator of all merchants vouches for a person to whom a merchant's administrator gave
- * (more) access, or whose link another administrator saw: they know that it is not a second
- * identity of that administrator. From then on the person can be the second approver. `was` is the
- * access that the administrator read. The person must have accepted their invitation, because a new
- * invitation replaces their ways to sign in and revokes the confirmation.
+ * An administrator of all merchants vouches that a person is not a second identity of the
+ * merchant's administrator who gave them (more) access, or of the administrator who saw their link.
+ * From then on the person can be the second approver. `was` is the access that the administrator
+ * read. The person must have accepted their invitation, because a new invitation replaces their
+ * sign-in methods and revokes the confirmation.
  */
 export async function confirmPerson(
   deps: OperatorDeps & QueueDeps,
@@ -35,7 +35,7 @@ export async function confirmPerson(
     }
     if (unconfirmed_by === personOf(deps)) {
       throw new OperatorError(
-        'You gave this access, or had its link. Another administrator has to confirm it.',
+        'You gave this access, or saw its link. Another administrator has to confirm it.',
       );
     }
     const isReady = (await listWithSignInMethod(db, [identityOf(person)])).size > 0;

@@ -47,9 +47,9 @@ export async function insertConsoleSession(
 
 /**
  * A session, its person with the access that the session has, and the time since which the person
- * has had the passkey of the last re-authentication. The person's id is that of the row with their
- * passkeys. It is the same in each of their accesses, so it identifies the human where two people
- * must agree.
+ * has had the passkey of the last re-authentication. The person's id is the id of the row with
+ * their passkeys. It is the same in all of their accesses, so it identifies the human where two
+ * people must agree.
  */
 export type Recognised = {
   session: ConsoleSession;
@@ -57,7 +57,7 @@ export type Recognised = {
   passkey_since: Timestamp | null;
 };
 
-/** The live session of a token, with its person. */
+/** Returns the live session with this token, and its person. */
 export async function findLiveSession(
   db: Handle,
   token_hash: Buffer,
@@ -143,7 +143,7 @@ export async function recordReauthentication(
   await db.updateTable('console_sessions').set(proof).where('id', '=', id).execute();
 }
 
-/** Replaces the token of a session. Returns false if no session has the first one. */
+/** Replaces the token of a session. Returns false if no session has the first token. */
 export async function replaceToken(db: Handle, from: Buffer, to: Buffer): Promise<boolean> {
   const result = await db
     .updateTable('console_sessions')
@@ -188,7 +188,10 @@ export async function endSessionsOfPasskey(
   return Number(result.numUpdatedRows);
 }
 
-/** Ends the sessions of a person or of one of their accesses, or all but one. Returns how many. */
+/**
+ * Ends the sessions of a person or of one of their accesses, except `but`. Returns how many it
+ * ended.
+ */
 export async function endSessionsOf(
   db: Handle,
   of: { person_id: string } | { access_id: string },

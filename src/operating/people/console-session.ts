@@ -30,7 +30,7 @@ export const hashToken = (token: string) => createHash('sha256').update(token).d
 
 /**
  * Replaces the token of a browser's session at each authentication, and returns the new one.
- * Returns null if there was no session, or another request has replaced the token since.
+ * Returns null if there was no session, or if another request has already replaced the token.
  */
 export async function renewToken(
   { random }: Pick<SessionDeps, 'random'>,
@@ -56,7 +56,7 @@ export async function openConsoleSession(
     user_agent: string;
     isFresh: boolean;
     passkey_id: string | null;
-    /** When it ends at the latest, if it continues another session. */
+    /** The latest time at which it ends, if it continues another session. */
     expires_at?: Timestamp;
   },
 ): Promise<void> {
@@ -76,8 +76,8 @@ export async function openConsoleSession(
 }
 
 /**
- * The session of a cookie and its person, or null. `isActive` means that the person did something; a
- * page that refreshes itself does not keep a session alive.
+ * Returns the session that a cookie names and its person, or null. `isActive` means that the person
+ * did something: a page that refreshes itself does not keep a session alive.
  */
 export async function recogniseSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
@@ -97,8 +97,8 @@ export async function recogniseSession(
 }
 
 /**
- * How long a person's passkey and access must have been the same before they can be the second
- * approver.
+ * How long a person's passkey and access must have been unchanged before the person can be the
+ * second approver.
  */
 export type SecondPersonSettings = { secondPersonHours: number };
 

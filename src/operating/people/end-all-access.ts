@@ -7,9 +7,9 @@ import { endAllSessions } from './console-session.sql.ts';
 import { deleteAllUnusedLinks } from './person-link.sql.ts';
 
 /**
- * Ends every session, link and token, in the transaction that stops money. In a restored database,
- * those that ended, were used or were revoked after the backup would be valid again (decision
- * 0097).
+ * Ends every session, link and token, in the transaction that stops money. Otherwise, in a restored
+ * database, those that ended, were used or were revoked after the backup would be valid again
+ * (decision 0097).
  */
 export async function endAllAccess(db: Handle, at: Timestamp): Promise<void> {
   await endAllSessions(db, at);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ExportKind } from '#purchases/messages/merchant-mail.ts';
 import { exportPeriod, nextExportOn } from './export-schedule.ts';
 
-test('an export has the last whole week or month, and the next one is due when the current one ends', () => {
+test('an export covers the last whole week or month, and the next one is due when the current one ends', () => {
   const cases: [ExportKind, string, string, string, string][] = [
     ['orders_week', '2026-11-16', '2026-11-09', '2026-11-15', '2026-11-23'],
     ['orders_week', '2026-11-22', '2026-11-09', '2026-11-15', '2026-11-23'],

@@ -23,7 +23,10 @@ const invitationHours = 72;
 export const endOf = (now: Timestamp) =>
   timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
 
-/** A link without a token waits for a second administrator and cannot be opened. */
+/**
+ * Inserts the link of an invitation. Without a token, the link waits for a second administrator and
+ * cannot be opened.
+ */
 export async function insertInvitation(
   deps: OperatorDeps,
   db: Handle,
@@ -54,7 +57,9 @@ export async function insertInvitation(
   return expires_at;
 }
 
-/** Mails the link of an invitation. One of the service's staff gets a notice without a link. */
+/**
+ * Mails the link of an invitation. A person on the service's staff gets a notice without a link.
+ */
 export async function mailLink(
   deps: QueueDeps & { sealing: Sealing },
   db: Handle,
@@ -83,11 +88,11 @@ export async function mailLink(
 export type SeparateDeps = OperatorDeps & QueueDeps & { sealing?: Sealing };
 
 /**
- * Divides the invitations of an access that was separated, because otherwise one merchant would end
- * those of another one. An invitation that waits for a second administrator is divided by
- * merchants, but a merchant's request to invite a registered person again goes to no part of
- * another merchant. A released invitation keeps its link for the first part. The other part gets a
- * new link, by mail or, without mail, from a second administrator.
+ * Divides the invitations of an access that was separated into two. Otherwise one merchant could
+ * end another merchant's invitations. An invitation that is waiting for a second administrator is
+ * divided by merchants, but a merchant's request to invite a registered person again goes to no
+ * other merchant's part. A released invitation keeps its link for the first part. The other part
+ * gets a new link, by mail or, without mail, from a second administrator.
  */
 export async function separateInvitations(
   deps: SeparateDeps,

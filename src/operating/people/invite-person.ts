@@ -98,12 +98,12 @@ export async function invitePerson(
 }
 
 /**
- * A person at the console invites another one, or invites them again. The link goes to the invited
- * person by mail. It waits for a second administrator if mail is off, and always if the person has
- * ever registered: otherwise the inviter could impersonate that colleague. Until then the person's
- * access stays as it is, so that an administrator cannot lock others out alone. A merchant's
- * administrator who invites an address with access elsewhere gets the same answer as for a new
- * person.
+ * A person at the console invites another person, or invites them again. The link goes to the
+ * invited person by mail. If mail is off, the invitation waits for a second administrator. If the
+ * person has ever registered, it always does: otherwise the inviter could impersonate that
+ * colleague. Until then, the person's access stays as it is, so that no administrator can lock
+ * others out alone. A merchant's administrator who invites an address with access elsewhere gets
+ * the same answer as for a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -143,8 +143,8 @@ export async function requestInvitation(
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
       subject_id: person.id,
-      // `delivery` shows something of the merchants that the person already has, so the action is
-      // also about them.
+      // `delivery` reveals something about the merchants that the person already has, so the action
+      // is also about those.
       merchant_id: onlyMerchantOf(invited, knownTo(giver, known)),
       details: { ...detailsOf(invited, given), delivery, expires_at },
       result: { person, delivery, expires_at },
@@ -153,11 +153,11 @@ export async function requestInvitation(
 }
 
 /**
- * A second administrator releases an invitation. The person's earlier ways to sign in end, and they
- * get the roles of the invitation. The link is new. It goes to the person by mail; if mail is off,
- * the second administrator gets it. They could register with it themselves, so the person can be
- * the second approver only once another administrator has confirmed them. The inviter never sees
- * it. `was` is the access that the second administrator read; any other access is not released.
+ * A second administrator releases an invitation. The person's earlier sign-in methods end, and they
+ * get the roles in the invitation. A new link goes to the person by mail; if mail is off, the
+ * second administrator gets it. That administrator could register with it, so the person can be the
+ * second approver only once another administrator has confirmed them. The inviter never sees the
+ * link. `was` is the access that the second administrator read; any other access is not released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -171,7 +171,9 @@ export async function releaseInvitation(
     const known = await mustLockId(db, id);
     const [held] = await listInvitations(db, [id], now);
     if (!held || held.released_at !== null) {
-      throw new OperatorError(`No invitation of ${known.email} waits for a second administrator.`);
+      throw new OperatorError(
+        `No invitation for ${known.email} is waiting for a second administrator.`,
+      );
     }
     const giver = await giverOf(deps, db);
     const releaser = { operator, person_id: personOf(deps), isStaff: confirms(giver) };
@@ -224,8 +226,9 @@ function wayOf(deps: InviteDeps): LinkWay {
 }
 
 /**
- * Why this operator may not release an invitation, or null. Only the service's staff releases those of
- * a merchant's people, because only they can see whether the person has access elsewhere.
+ * Why this operator may not release an invitation, or null. Only the service's staff releases
+ * invitations for a merchant's people, because only staff can see whether a person has access
+ * elsewhere.
  */
 export function explainBadReleaser(
   link: Pick<PersonLink, 'made_by' | 'made_by_person_id'>,
@@ -237,9 +240,9 @@ export function explainBadReleaser(
     person_id !== null && link.made_by_person_id !== null
       ? person_id === link.made_by_person_id
       : operator === link.made_by;
-  if (isMaker) return 'You made this invitation. Another administrator has to release it.';
+  if (isMaker) return 'You made this invitation, so another administrator has to release it.';
   if (person_id === identityOf(person)) return 'You cannot release your own invitation.';
-  if (!isStaff) return 'An administrator of the payment service releases this invitation.';
+  if (!isStaff) return 'Only an administrator of the payment service can release this invitation.';
   return null;
 }
 
@@ -260,8 +263,9 @@ const wantedOf = ({ name, roles, merchant_ids }: Invited): InvitedAccess => ({
 });
 
 /**
- * The access that an invitation gives. A person who also works for other merchants keeps those: the
- * inviter does not know of them, and the person who releases the invitation sees all.
+ * The access that an invitation gives. A person who also works for other merchants keeps their
+ * access to those. The inviter does not know of it, and the administrator who releases the
+ * invitation sees all of it.
  */
 function accessFor(giver: Access | null, known: Person, invited: Invited): InvitedAccess {
   const wanted = wantedOf(invited);
@@ -270,13 +274,17 @@ function accessFor(giver: Access | null, known: Person, invited: Invited): Invit
   return { ...wanted, merchant_ids: [...new Set([...wanted.merchant_ids, ...others])].sort() };
 }
 
-/** Whether a merchant's administrator invites a person who was invited and has not accepted yet. */
+/**
+ * Whether a merchant's administrator is inviting a person who was invited before and has not
+ * accepted yet.
+ */
 const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): boolean =>
   !confirms(giver) && registered_at === null && revoked_at === null;
 
 /**
  * A person who has not accepted yet gets another link and nothing else, because another merchant
- * may have invited them too. Their name, roles and merchants are changed with their row.
+ * may have invited them too. Their name, roles and merchants are changed in the list of people
+ * instead.
  */
 function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited): void {
   const access = knownTo(giver, known);
@@ -285,15 +293,15 @@ function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited)
     (invited.name === undefined || invited.name === known.name);
   if (isSame) return;
   throw new OperatorError(
-    `${known.email} is invited already, as ${known.name}: ${showAccess(access)}. To send them another link, invite them as the same. To change this, open the person in the list.`,
+    `${known.email} is already invited, as ${known.name}: ${showAccess(access)}. To send them another link, invite them with the same name, roles and merchants. To change these, open the person in the list.`,
   );
 }
 
 type Admitted = { known: Person; isNew: boolean; giver: Access | null };
 
 /**
- * The person with the address of an invitation. A new person gets its roles but cannot sign in yet.
- * A person whom the inviter may not see stays unchanged, and gets another access.
+ * Returns the person whose address an invitation names. A new person gets its roles but cannot sign
+ * in yet. A person whom the inviter may not see stays unchanged, and gets a second access.
  */
 async function admit(
   deps: InviteDeps,
@@ -332,7 +340,10 @@ async function admit(
   return { known: access, isNew: true, giver };
 }
 
-/** `before` is their earlier access as the giver knows it: a merchant's people read the audit too. */
+/**
+ * `before` is their earlier access as the giver knows it, because a merchant's people also read the
+ * audit.
+ */
 type Given = {
   person: Person;
   before: Access;
@@ -343,7 +354,8 @@ type Given = {
 
 /**
  * Whether an invitation replaces the person's sign-in methods, because they had accepted this
- * access. An invitation by the service's staff also does if they had accepted another one.
+ * access. An invitation by the service's staff also replaces them if the person had accepted
+ * another access.
  */
 async function replacesSignInMethods(
   db: Handle,
@@ -355,7 +367,7 @@ async function replacesSignInMethods(
 }
 
 /**
- * Gives a person who exists the roles of an invitation. If it replaces their sign-in methods, their
+ * Gives an existing person the roles in an invitation. If it replaces their sign-in methods, their
  * address may have passed to a colleague, or their device may be lost. So every way to act as them
  * ends at once: passkeys, sessions, links, and their subject at the issuer. None of these can use
  * the new roles (decision 0072).
@@ -385,7 +397,7 @@ async function giveAccess(
   }
   const identity = identityOf(known);
   await updatePerson(db, identity, { oidc_subject: null });
-  // The link opens the person's other accesses too.
+  // The link also opens the person's other accesses.
   if (isSeen) await updateAccesses(db, identity, unconfirmed);
   return { person, before, isReplaced, ...(await revokeSignInMethods(db, identity, now)) };
 }
@@ -398,7 +410,7 @@ function detailsOf(
   return { email, roles, merchant_ids, ...ended };
 }
 
-const undo = 'If this was not agreed, revoke their access and look at what was done since then.';
+const undo = 'If this was not agreed, revoke their access and review what they have done since.';
 
 /**
  * Informs the operators about an invitation that takes effect, and also the person if they could
@@ -423,12 +435,11 @@ async function tell(
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
   const did = told.by
-    ? `${by.name} released the invitation of ${email} that ${told.by} made, as ${roles}.`
+    ? `${by.name} released the invitation for ${email} from ${told.by}, as ${roles}.`
     : `${by.name} invited ${email}${given?.isReplaced ? ' again,' : ''} as ${roles}.`;
-  const shown =
-    link === 'console' ? ` ${by.name} got the link of the person, because mail is off.` : '';
+  const shown = link === 'console' ? ` ${by.name} got the person’s link, because mail is off.` : '';
   if (!given?.isReplaced) {
-    const known = person.identity_id === null ? '' : ' They have access already, which stays.';
+    const known = person.identity_id === null ? '' : ' They keep their existing access.';
     const detail = `${did}${shown}${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;

@@ -10,10 +10,10 @@ import { insertPersonMails } from './person-mail.sql.ts';
 const batchSize = 100;
 
 /**
- * Writes the mails about exports that are due on the merchants' clocks, each once, and moves them
- * on. A mail is about the newest period only, however many have passed. A person who never
- * registered gets none, and the choice of one who lost the merchant ends. Before a mail is sent,
- * the person's access and choice are read again. Returns how many were due.
+ * Writes one mail for each export that is due on its merchant's clock, and moves the exports to
+ * their next days. A mail covers only the newest period, however many have passed. A person who
+ * never registered gets no mail, and the choice of a person who lost the merchant ends. Before a
+ * mail is sent, the person's access and choice are read again. Returns how many were due.
  */
 export async function mailDueExports(
   deps: QueueDeps & { database: Database; clock: Clock },

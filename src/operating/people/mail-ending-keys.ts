@@ -10,9 +10,9 @@ const hoursBefore = 24;
 const batchSize = 500;
 
 /**
- * Informs merchants' people, a day before, of a secret or a key that expires. A person gets one
- * mail about each, even if two processes look at once. A batch takes two statements, and a look
- * that finds nothing takes one.
+ * Informs merchants' people, a day ahead, that a secret or a key will expire. A person gets one
+ * mail about each, even if two processes run this at once. A batch takes two statements, and a
+ * batch that finds nothing takes one.
  */
 export async function mailEndingKeys(
   deps: QueueDeps & { database: Database; clock: Clock },

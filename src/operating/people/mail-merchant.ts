@@ -50,7 +50,7 @@ async function factsOf(db: Handle, mail: MerchantMail): Promise<PersonMailFacts>
 
 /**
  * Whether a waiting mail should still go to its person, who may have lost their access or
- * deselected the mail. Mail about no merchant always goes out.
+ * deselected the mail. Mail that is not about a merchant always goes out.
  */
 export async function isStillFor(
   db: Handle,

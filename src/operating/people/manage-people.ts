@@ -43,13 +43,12 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
  * Changes what a person may do. Their sessions continue, because every request reads the person. A
- * merchant's administrator changes the access to their own merchants, and no other. `was` is the
- * access that the operator read; the change is refused if the access has changed since. If access
- * grows, the person and the operators are told, as after an invitation. If it gains a right or a
- * merchant, the person can be the second approver only after some time, and if a merchant's
- * administrator made the change, the service's staff must also confirm them. A role that gives
- * nothing new changes neither: otherwise one administrator could make another one count for nothing
- * and then remove them.
+ * merchant's administrator changes only the access to their own merchants. `was` is the access that
+ * the operator read; the change is refused if the access has changed since. If access grows, the
+ * person and the operators are told, as after an invitation. If it gains a right or a merchant, the
+ * person can be the second approver only after some time, and if a merchant's administrator made
+ * the change, the service's staff must also confirm them. A role that adds no right has neither
+ * effect: otherwise an administrator could disqualify another one and then remove them.
  */
 export async function changeAccess(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -72,7 +71,7 @@ export async function changeAccess(
     await checkMerchants(db, access.merchant_ids);
     if (access.merchant_ids === null && person.identity_id !== null) {
       throw new OperatorError(
-        `${person.email} has several accesses. Give all merchants to the first one.`,
+        `${person.email} has access from several merchants. Give all merchants to the first access.`,
       );
     }
     if (isAdministrator(before) && !isAdministrator(access)) {
@@ -81,8 +80,8 @@ export async function changeAccess(
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
     const gains = gainsMerchants(before, access) || hasMoreRights(access, before);
     // A change by the service's staff does not confirm a person, because they may have looked only
-    // at the roles. A person who already waits for confirmation keeps the name of the one who may
-    // not confirm them.
+    // at the roles. A person who is already waiting for confirmation keeps the name of the
+    // administrator who may not confirm them.
     const isNew = gains && !confirms(giver) && person.unconfirmed_since === null;
     const unconfirmed = isNew ? unconfirmedBy(deps, giver, now) : {};
     const change = { ...access, name, ...(gains && { access_since: now }), ...unconfirmed };
@@ -121,13 +120,13 @@ async function tellWider(
 ): Promise<void> {
   const { id: person_id, email } = person;
   const by = actorOf(deps, operator);
-  const detail = `${by.name} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and look at what was done since then.`;
+  const detail = `${by.name} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and review what they have done since.`;
   const about = { subject_id: person_id, caused_by: operator };
   await raiseAlert(deps, db, { kind: 'access_widened', ...about, detail });
   await queuePersonMail(deps, db, { person_id, kind: 'access_widened', by, at: now });
 }
 
-/** The sentence of an alert about a person who has to be confirmed. */
+/** The sentence in an alert about a person who has to be confirmed. */
 export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string =>
   unconfirmed_since === null
     ? ''
@@ -140,10 +139,9 @@ const isAdministrator = ({ roles, merchant_ids }: Access) =>
   merchant_ids === null && roles.includes('admin');
 
 /**
- * Prevents a person at the console from removing the last other administrator of all merchants,
- * which would leave them the only one. An administrator counts only if they could be the second of
- * two people, so one who was invited today does not. The command line can still do it (decision
- * 0072).
+ * Prevents a person at the console from removing the last other administrator of all merchants and
+ * so becoming the only one. An administrator counts only if they could be the second approver, so
+ * one who was invited today does not. The command line can still do it (decision 0072).
  */
 async function refuseToStayAlone(
   deps: OperatorDeps & SecondPersonSettings,
@@ -164,14 +162,14 @@ async function refuseToStayAlone(
   // A person who cannot be the second approver yet may be removed at once.
   if (others.length !== 1 || others[0]?.id !== person.id) return;
   throw new OperatorError(
-    `This would leave you as the only administrator of all merchants who can act. Invite another one first, who can act after ${hours} hours, or run \`tranche operators revoke ${person.email}\` at the server.`,
+    `This would leave you as the only administrator of all merchants who can act. Invite another one first (they can act after ${hours} hours), or run \`tranche operators revoke ${person.email}\` at the server.`,
   );
 }
 
 /**
- * Revokes an access of a person: its sessions and links end, and their passkeys too if it was the last
- * one. A merchant's administrator revokes the access to their own merchants. By address, the command
- * line revokes all accesses. The other operators get an alert.
+ * Revokes an access of a person: its sessions and links end, and their passkeys too if it was the
+ * last one. A merchant's administrator revokes only the access to their own merchants. The command
+ * line revokes all accesses of an address. The other operators get an alert.
  */
 export async function revokePerson(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -216,14 +214,15 @@ async function tellRevoked(
   const by = actorOf(deps, operator);
   await raiseAlert(deps, db, {
     ...{ kind: 'person_revoked', subject_id: person_id, caused_by: operator },
-    detail: `${by.name} revoked ${email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
+    detail: `${by.name} revoked ${email}, ${showAccess(person)}. If this was not agreed, invite them again, and review what has been done since.`,
   });
   await queuePersonMail(deps, db, { person_id, kind: 'revoked', by, at });
 }
 
 /**
- * The part of an access that a merchant's administrator manages. Other merchants keep theirs, in a row
- * of its own, so that neither learns of the other. The caller holds the person's lock.
+ * Separates the part of an access that a merchant's administrator manages. Other merchants keep
+ * their part, in a separate row, so that neither side learns of the other. The caller holds the
+ * person's lock.
  */
 async function separateOwn(
   deps: SeparateDeps,
@@ -244,8 +243,8 @@ async function separateOwn(
 }
 
 /**
- * Takes merchants that one access has now from the person's other accesses. The giver must manage
- * each of those. One that has no merchant left is revoked, and told like any other revocation.
+ * Takes the merchants that one access now has from the person's other accesses. The giver must
+ * manage each of those. An access without merchants is revoked, like any other.
  */
 export async function takeFromOthers(
   deps: OperatorDeps & QueueDeps & { log: Logger },
@@ -271,15 +270,15 @@ export async function takeFromOthers(
     await deleteUnusedLinks(db, [ended.id]);
     await tellRevoked(deps, db, operator, ended, now);
     const access = JSON.stringify({ email: ended.email, ...accessOf(ended) });
-    const detail = `${showOperator(deps, operator)} gave the merchants of an access to another one of the same person: ${access}`;
+    const detail = `${showOperator(deps, operator)} moved all merchants of an access to another access of the same person: ${access}`;
     const about = { subject_id: ended.id, caused_by: operator };
     await raiseAlert(deps, db, { kind: 'access_ended', ...about, detail });
   }
 }
 
 /**
- * Ends a revoked access. The person keeps their passkeys while they have another one. Returns how many
- * sessions ended. The caller holds the person's lock.
+ * Ends a revoked access. The person keeps their passkeys while they have another access. Returns
+ * how many sessions ended. The caller holds the person's lock.
  */
 async function endRevoked(db: Handle, person: Person, now: Timestamp): Promise<number> {
   const sessions = await endSessionsOf(db, { access_id: person.id }, now);
@@ -290,8 +289,8 @@ async function endRevoked(db: Handle, person: Person, now: Timestamp): Promise<n
 }
 
 /**
- * Ends all sessions, passkeys and unused links of a person, in each of their accesses. Returns how many
- * sessions and passkeys there were. The caller holds the person's lock.
+ * Ends all sessions, passkeys and unused links of a person, in each of their accesses. Returns how
+ * many sessions and passkeys there were. The caller holds the person's lock.
  */
 export async function revokeSignInMethods(
   db: Handle,
@@ -308,7 +307,7 @@ export async function revokeSignInMethods(
   return { sessions, passkeys };
 }
 
-/** Ends a session of the operator, or of an access that they manage. */
+/** Ends a session of the operator, or a session of an access that they manage. */
 export async function revokeSession(
   deps: OperatorDeps,
   operator: string,
@@ -322,7 +321,7 @@ export async function revokeSession(
         : session?.access_id === wanted.access_id;
     if (!session || !isTheirs) throw new OperatorError('There is no such session.');
     let merchant_id: string | null = null;
-    // A merchant's audit has the id that it knows, and does not show a session at another merchant.
+    // A merchant's audit gets the id that the merchant knows, and no session at another merchant.
     let subject_id = accessIdOf(deps);
     let details = {};
     if (session.person_id !== personOf(deps)) {
@@ -358,8 +357,8 @@ export async function endOtherSessions(
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
 /**
- * The merchant of an action on people's access. Null if it is about several: the audit of each would
- * name the others.
+ * The merchant that an action on people's access is about. Null if there are several: the audit of
+ * each would name the others.
  */
 export function onlyMerchantOf(...access: Access[]): string | null {
   const [id = null, ...others] = new Set(access.flatMap(({ merchant_ids }) => merchant_ids ?? []));
@@ -374,12 +373,15 @@ export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | 
   return person ? accessOf(person) : { roles: [], merchant_ids: [] };
 }
 
-/** Whether access that this person gives needs no confirmation by the service's staff. */
+/** Returns true if access that this person gives needs no confirmation by the service's staff. */
 export const confirms = (giver: Access | null): boolean =>
   giver === null ||
   permissionsOf(giver.roles, giver.merchant_ids === null).includes('people.confirm');
 
-/** Whether the access that this person gives makes another person unconfirmed. */
+/**
+ * Returns since when a person to whom this giver gives access is unconfirmed, and who must not
+ * confirm them. Both are null if no confirmation is needed.
+ */
 export const unconfirmedBy = (
   deps: OperatorDeps,
   giver: Access | null,
@@ -389,7 +391,7 @@ export const unconfirmedBy = (
     ? { unconfirmed_since: null, unconfirmed_by: null }
     : { unconfirmed_since: now, unconfirmed_by: personOf(deps) };
 
-/** The merchants of a person that a merchant's administrator does not have. */
+/** The person's merchants that a merchant's administrator does not have. */
 export const othersOf = (giver: Access | null, { merchant_ids }: Access): string[] =>
   giver?.merchant_ids ? (merchant_ids ?? []).filter((id) => !giver.merchant_ids?.includes(id)) : [];
 
@@ -422,7 +424,7 @@ export function refuseBeyondOwn(giver: Access | null, access: Access): void {
 }
 
 /**
- * Whether a person at the console may know of another one. A merchant's people know their
+ * Whether a person at the console may know of another person. A merchant's people know their
  * colleagues.
  */
 export const sees = (giver: Access | null, person: Access): boolean =>
@@ -442,8 +444,7 @@ export function refuseToManage(giver: Access | null, person: Access): void {
 }
 
 /**
- * Locks the accesses of the person with an address that are not revoked. If all are revoked, locks
- * the first one.
+ * Locks the live accesses of the person with this address. If all are revoked, locks the first one.
  */
 async function mustLock(db: Handle, address: string): Promise<Person[]> {
   const person = await lockPersonByEmail(db, foldAddress(address.trim()));

@@ -76,8 +76,8 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 
 /**
  * The address to which the browser goes to sign in at the issuer. The caller keeps `state` in a
- * cookie, so that the answer counts only in the browser that asked. `token` is that of a session
- * which the browser has, and which the new one ends.
+ * cookie, so that the answer counts only in the browser that asked. `token` belongs to a session
+ * that the browser already has, and that the new session ends.
  */
 export async function beginOidc(
   deps: OidcDeps,
@@ -133,7 +133,7 @@ export async function beginTie(
 }
 
 /**
- * Signs in the person that the issuer's answer names, or links the account to a session's person.
+ * Signs in the person whom the issuer's answer names, or links the account to a session's person.
  * Linking opens no new session. `query` comes from the callback's address.
  */
 export async function finishOidc(
@@ -153,8 +153,8 @@ export async function finishOidc(
   const { nonce, verifier, token } = JSON.parse(
     deps.sealing.open(challenge.sealed_oidc, sealContext(state)),
   );
-  // The browser sent its session's cookie when it left for the issuer. On its return from there it
-  // sends none.
+  // The browser sent its session's cookie when it left for the issuer. It sends no cookie on its
+  // return.
   const browser = { ...returning, token: returning.token ?? token ?? null };
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
@@ -180,7 +180,8 @@ export async function finishOidc(
 
 /**
  * The first sign-in accepts an invitation, as the registration of a passkey would (decision 0072).
- * Without an invitation, an account at the issuer would give access that no administrator agreed to.
+ * Without an invitation, an account at the issuer would give access that no administrator agreed
+ * to.
  */
 async function acceptByIssuer(
   deps: OidcDeps,
@@ -197,12 +198,12 @@ async function acceptByIssuer(
     if (isUsed && current?.oidc_subject !== null)
       throw new NotRecognised('tied to another subject');
     if (current?.oidc_subject !== person.oidc_subject)
-      throw new NotRecognised('tied meanwhile to another subject');
+      throw new NotRecognised('tied to another subject in the meantime');
     const links = await listLiveInvitations(db, [invited.id], at);
     if (links.length === 0) throw new NotRecognised('no live invitation');
     // Another merchant's invitation does not reopen accesses whose sign-in methods were revoked.
     if (isUsed && invited.registered_at === null && !links.some(({ by_staff }) => by_staff))
-      throw new NotRecognised('the person has another access');
+      throw new NotRecognised('the person also has access elsewhere');
     // A person with passkeys must link the account themselves, from a session with a recent
     // re-authentication.
     if ((await listPasskeys(db, person.id)).length > 0)
@@ -257,9 +258,9 @@ async function tie(
 }
 
 /**
- * The access that a first sign-in accepts: one with an invitation, or else the first one. A merchant
- * that invites the address too must not divert the sign-in, so an access that was accepted before comes
- * first, and then the person's first one.
+ * The access that a first sign-in accepts: one with an invitation, or else the first one. Another
+ * merchant that also invites the address must not divert the sign-in, so an access that was
+ * accepted before comes first, and then the person's first one.
  */
 async function findInvitedAccess(deps: OidcDeps, person: Person): Promise<Person> {
   const now = timestamp(deps.clock.now());
@@ -316,7 +317,8 @@ const addressOf = ({ email, email_verified }: Claims): string | null =>
   typeof email === 'string' && email_verified === true ? foldAddress(email) : null;
 
 /**
- * The person with this subject; at the first sign-in, the person with the issuer's verified address.
+ * The person with this subject; at the first sign-in, the person with the issuer's verified
+ * address.
  */
 async function findPersonOf(deps: OidcDeps, subject: string, claims: Claims): Promise<Person> {
   const address = addressOf(claims);

@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export type Passkey = {
   id: string;
   person_id: string;
-  /** The authenticator's name for it, in base64url. */
+  /** The authenticator's id for the passkey, in base64url. */
   credential_id: string;
   public_key: Buffer;
   counter: number;
@@ -34,7 +34,9 @@ export async function listPasskeys(db: Handle, person_id: string): Promise<Passk
   return await query.orderBy('created_at').execute();
 }
 
-/** The people among these who have a passkey, or who already had one of theirs at a given time. */
+/**
+ * The people among these who have a passkey. With `at`, those whose passkey existed at that time.
+ */
 export async function listWithPasskey(
   db: Handle,
   person_ids: string[],
@@ -51,7 +53,7 @@ export async function listWithPasskey(
   return new Set(rows.map(({ person_id }) => person_id));
 }
 
-/** Returns false if the passkey has been deleted since it answered. */
+/** Returns false if the passkey was deleted after it answered. */
 export async function movePasskeyUsed(
   db: Handle,
   id: string,

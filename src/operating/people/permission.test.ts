@@ -24,7 +24,7 @@ test('an administrator of all merchants may do everything, and no other role may
   }
 });
 
-test('no one whose scope is a list of merchants may do what concerns all of them', () => {
+test('a person whose scope is a list of merchants may do nothing that concerns all merchants', () => {
   const withheld = new Set<string>(all);
   for (const permission of permissionsOf(operatorRoles, false)) withheld.delete(permission);
   assert.deepEqual([...withheld].sort(), [
@@ -43,7 +43,7 @@ test('no one whose scope is a list of merchants may do what concerns all of them
   ]);
 });
 
-test('a role has what its work needs and not what would let it act alone', () => {
+test('a role has what its work needs, and nothing that would let it act alone', () => {
   for (const [role, has, lacks] of [
     ['viewer', ['overview.read', 'payouts.read'], ['notes.write', 'refunds.create', 'money.read']],
     ['support', ['refunds.create', 'callbacks.retry'], ['refunds.review', 'people.manage']],

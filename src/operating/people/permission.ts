@@ -1,5 +1,5 @@
-// The only table of what people at the console may do. A route names a permission, and a person has
-// roles, so a new action needs one line here and one at its route.
+// This is the only table of what people at the console may do. A route names a permission, and a
+// person has roles, so a new action needs one line here and one at its route.
 
 const permissions = [
   'overview.read',

@@ -2,7 +2,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * A `notice` opens nothing: it is the invitation of one of the service's staff, who has all merchants
+ * A `notice` opens nothing: it invites a person on the service's staff, who has all merchants
  * already. A merchant sees it like any other invitation.
  */
 export type LinkPurpose = 'register' | 'sign_in' | 'notice';
@@ -20,14 +20,14 @@ export type PersonLink = {
   /** Null at the command line. */
   made_by_person_id: string | null;
   /**
-   * Whether the service's staff or the command line made it. It replaces the sign-in methods of all
-   * accesses of the person. A merchant's invitation replaces those of a person who had accepted it
-   * before.
+   * Whether the service's staff or the command line made the link. Such a link replaces the
+   * person's sign-in methods in all their accesses. A merchant's invitation replaces them only if
+   * the person had accepted that access before.
    */
   by_staff: boolean;
   /** The access that the person gets when the link is released. Null if they already have it. */
   access: InvitedAccess | null;
-  /** Null while it waits for a second administrator. Until then it does not work. */
+  /** Null while the link waits for a second administrator. Until the release it does not work. */
   released_at: Timestamp | null;
 };
 
@@ -114,8 +114,8 @@ export async function deleteHeldLinks(
 }
 
 /**
- * The invitations of these people that are neither used nor expired. Those that wait for a release
- * come first, and among them those of the service's staff.
+ * The invitations for these people that are neither used nor expired. Those that wait for a release
+ * come first, and among them those from the service's staff.
  */
 export async function listInvitations(
   db: Handle,
@@ -135,7 +135,9 @@ export async function listInvitations(
     .execute();
 }
 
-/** The invitations of these people that can be accepted: released, and neither used nor expired. */
+/**
+ * The invitations for these people that can be accepted: released, and neither used nor expired.
+ */
 export async function listLiveInvitations(
   db: Handle,
   person_ids: string[],

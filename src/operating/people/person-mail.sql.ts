@@ -22,7 +22,7 @@ export async function insertPersonMails(
     })),
   );
   const isEvent = mails.some(({ event }) => typeof event === 'string');
-  // A person gets one mail about an event. Any other conflict is an error.
+  // A person gets one mail about each event. Any other conflict is an error.
   const once = insert.onConflict((conflict) =>
     conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
   );
@@ -30,8 +30,8 @@ export async function insertPersonMails(
 }
 
 /**
- * Moves the choices and the waiting mails about these merchants from accesses of a person to another
- * one. Choices that it had before, when it last had the merchants, are replaced.
+ * Moves the choices and the waiting mails about these merchants from some accesses of a person to
+ * another access. Choices that it kept from the last time it had the merchants are replaced.
  */
 export async function moveMails(
   db: Handle,
@@ -55,7 +55,7 @@ export async function moveMails(
     .where('person_id', 'in', from)
     .where('status', '=', 'pending')
     .where(sql<boolean>`facts->>'merchant_id' = any(${merchant_ids}::text[])`)
-    // A person gets one mail about an event.
+    // A person gets one mail about each event.
     .where(sql<boolean>`not exists (select from person_mails had
       where had.person_id = ${to} and had.event = person_mails.event)`)
     .execute();

@@ -2,10 +2,10 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { type MerchantFacts, merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 
 /**
- * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The
- * worker sends it and makes it `sent`, or `refused` if the mail server will never accept it. An
- * invitation whose link expired before the mail was sent is `skipped`, and so is mail about a merchant
- * to a person who should no longer get it.
+ * One mail to a person at the console. The transaction that causes it writes the row, `pending`.
+ * The worker sends it and makes it `sent`, or `refused` if the mail server will never accept it. An
+ * invitation whose link expired before the mail was sent is `skipped`, and so is mail about a
+ * merchant to a person who should no longer get it.
  */
 export const personMailKinds = [
   'invitation',
@@ -29,9 +29,9 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 /** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = Partial<MerchantFacts> & {
   merchant_id?: string;
-  /** The operator who did it, as the person may know them. Absent if the person did it. */
+  /** The name of the operator who acted, as the person may know it. Absent if the person acted. */
   by?: string;
-  /** The network address that it came from. */
+  /** The network address that the action came from. */
   address?: string;
   passkey?: string;
   issuer?: string;
@@ -52,9 +52,9 @@ export type PersonMail = {
   settled_at: Timestamp | null;
   attempts: number;
   response: string | null;
-  /** The merchant's event that the mail is about. A person gets one mail about it. */
+  /** The merchant's event that the mail is about. A person gets one mail about each event. */
   event: string | null;
 };
 
-/** The context that an invitation's token is sealed with, so that it opens for no other mail. */
+/** The context that an invitation's token is sealed with, so that no other mail can open it. */
 export const personMailContext = (mail: { id: string }) => `person mails ${mail.id}`;

@@ -4,8 +4,8 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * A person who may use the console, with one access. If `merchant_ids` is null, they may see all
- * merchants. Merchants that do not know of each other give the same person accesses of their own, each
- * a row (decision 0072).
+ * merchants. Merchants that do not know of each other give the same person separate accesses, each
+ * in its own row (decision 0072).
  */
 export type Person = {
   id: string;
@@ -15,20 +15,20 @@ export type Person = {
   merchant_ids: string[] | null;
   oidc_subject: string | null;
   created_at: Timestamp;
-  /** When they accepted this access first. It stays when the access ends. */
+  /** When they first accepted this access. It stays when the access ends. */
   registered_at: Timestamp | null;
   /** When their access was given or last grew. */
   access_since: Timestamp;
   /**
-   * The time since which they have had access that a merchant's administrator gave, or whose link
-   * the administrator who released it saw, and that no other administrator of all merchants has
-   * confirmed. Until then they cannot be the second approver. Null if they can.
+   * Since when they have had unconfirmed access: a merchant's administrator gave it, or the
+   * administrator who released it saw its link, and no other administrator of all merchants has
+   * confirmed it. An unconfirmed person cannot be the second approver. Null if confirmed.
    */
   unconfirmed_since: Timestamp | null;
   /** The person who gave that access, or saw its link. */
   unconfirmed_by: string | null;
   revoked_at: Timestamp | null;
-  /** The person's first row, which has their passkeys. Null if it is this one. */
+  /** The person's first row, which has their passkeys. Null if this is the first row. */
   identity_id: string | null;
 };
 
@@ -47,7 +47,9 @@ export async function findPerson(db: Handle, id: string): Promise<Person | null>
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** Whether an access was given to one of the service's staff, who has all merchants already. */
+/**
+ * Whether an access was given to a person on the service's staff, who has all merchants already.
+ */
 export async function isOfStaff(db: Handle, { identity_id }: Person): Promise<boolean> {
   if (identity_id === null) return false;
   const first = await findPerson(db, identity_id);
@@ -55,8 +57,8 @@ export async function isOfStaff(db: Handle, { identity_id }: Person): Promise<bo
 }
 
 /**
- * The lock is held until the transaction ends. The person's first row is locked before, so that
- * changes of two of their accesses wait for each other.
+ * The lock is held until the transaction ends. The person's first row is locked first, so that
+ * changes to two of their accesses wait for each other.
  */
 export async function lockPerson(db: Handle, id: string): Promise<Person | null> {
   const rows = await db
@@ -90,7 +92,9 @@ export async function listAccesses(db: Handle, identity: string): Promise<Person
     .execute();
 }
 
-/** The accesses that a person has accepted and not lost. The one that they used last comes first. */
+/**
+ * The accesses that a person has accepted and not lost. The one that they used last comes first.
+ */
 export async function listLiveAccesses(db: Handle, identity: string): Promise<Person[]> {
   return await db
     .selectFrom('people')
@@ -107,8 +111,9 @@ export async function listLiveAccesses(db: Handle, identity: string): Promise<Pe
 }
 
 /**
- * Takes merchants from the other accesses of a person, because one access has them now. Null takes
- * all. Returns the accesses that have none left, which are revoked and keep their merchants.
+ * Takes merchants from the other accesses of a person, because one access has them now. If the
+ * merchants are null, takes all. Returns the accesses that would have none left: these are revoked
+ * and keep their merchants.
  */
 export async function takeMerchants(
   db: Handle,
@@ -178,8 +183,8 @@ export async function findPersonBySubject(db: Handle, subject: string): Promise<
 }
 
 /**
- * People in the order of their addresses, from the one after this key. With merchants, only people
- * who belong to one of them.
+ * People in the order of their addresses, from the one after this key. If merchants are given,
+ * lists only people who belong to one of them.
  */
 export async function listPeople(
   db: Handle,
@@ -189,7 +194,7 @@ export async function listPeople(
 ): Promise<Person[]> {
   let query = db.selectFrom('people').selectAll().orderBy('email').orderBy('id').limit(limit);
   if (merchant_ids !== null) {
-    // A revoked access is not listed beside a later one of the same person to the same merchant.
+    // A revoked access is not listed beside the same person's later access to the same merchant.
     query = query.where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]
       and (revoked_at is null or not exists (select from people as later
         where coalesce(people.identity_id, people.id) in (later.id, later.identity_id)
@@ -203,7 +208,7 @@ export async function listPeople(
   return await query.execute();
 }
 
-/** A merchant's people in these roles who can or could sign in. */
+/** A merchant's people in these roles who have registered and are not revoked. */
 export async function listToMail(
   db: Handle,
   { merchant_id, roles }: { merchant_id: string; roles: string[] },
@@ -248,7 +253,7 @@ export async function updateAccesses(
   await db.updateTable('people').set(change).where(ofIdentity(identity)).execute();
 }
 
-/** Records that a person accepted an access. The first time stays. */
+/** Records that a person accepted an access. If they accept it again, the first time stays. */
 export async function moveRegistered(db: Handle, id: string, now: Timestamp): Promise<void> {
   await db
     .updateTable('people')

@@ -8,8 +8,9 @@ import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
 /**
- * Informs a person by mail about a change of how they sign in, in the transaction of the change. A
- * service without a mail server writes nothing, because rows that are never sent would stay due.
+ * Informs a person by mail about a change in how they sign in, in the transaction that makes the
+ * change. A service without a mail server writes nothing, because rows that are never sent would
+ * stay due.
  */
 export async function queuePersonMail(
   deps: QueueDeps,
@@ -17,7 +18,7 @@ export async function queuePersonMail(
   mail: {
     person_id: string;
     kind: PersonMailKind;
-    /** Who did it. Absent if the person did. */
+    /** The operator who acted. Absent if the person acted. */
     by?: Approver;
     facts?: Omit<PersonMailFacts, 'by'>;
     /** An invitation's link, with the id that its token was sealed with. */
@@ -39,8 +40,8 @@ const nameTo = async (db: Handle, person_id: string, by: Approver): Promise<stri
 };
 
 /**
- * The name of an operator in a mail to people of merchants. They read which of their colleagues
- * acted, but not the names of the service's staff or of its server.
+ * The name of an operator in a mail to merchants' people. They may read which of their colleagues
+ * acted, but not the names of the service's staff or its servers.
  */
 export async function nameToMerchants(
   db: Handle,

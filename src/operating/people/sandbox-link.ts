@@ -8,8 +8,8 @@ const email = 'admin@sandbox.example';
 const linkHours = 24;
 
 /**
- * A one-time link that signs in as the sandbox's demo administrator. A caller that may run commands
- * can already do everything. Production and consoles on other machines refuse it.
+ * Creates a one-time link that signs a person in as the sandbox's demo administrator. A caller that
+ * may run commands can already do everything. Production and consoles on other machines refuse it.
  */
 export async function createSignInLink(
   deps: OperatorDeps & { console: { url: string; allowsSignInLinks: boolean } },

@@ -66,8 +66,8 @@ export type Browser = {
 export type Opened = { token: string };
 
 /**
- * The action for accepting an invitation, in every way. It is also the same for a person who could
- * sign in before, because the merchant need not know that.
+ * The name of the action that accepts an invitation. It is the same for every sign-in method, and
+ * for a person who could already sign in, because the merchant need not know that.
  */
 export const accepting = 'operators accept';
 
@@ -99,9 +99,9 @@ export async function findInvited(
 }
 
 /**
- * Whether a person accepts an invitation in a session, because they have another access. If their
- * sign-in methods were revoked, an invitation of that access opens it again, or one of the
- * service's staff. Another merchant's invitation does not.
+ * Whether a person accepts an invitation in a session, because they also have access elsewhere. If
+ * their sign-in methods were revoked, an invitation to that access or one from the service's staff
+ * restores it. Another merchant's invitation does not.
  */
 async function mustSignIn(db: Handle, invited: Person, by_staff: boolean): Promise<boolean> {
   const identity = identityOf(invited);
@@ -123,8 +123,8 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 
 /**
  * Registers an invited person's passkey and signs them in. The name stays the one that the
- * administrator gave: otherwise a person could take a colleague's name, and the second approver is
- * compared by name too. The invitation has already ended the person's earlier access.
+ * administrator gave: otherwise a person could take a colleague's name, and approvers are also
+ * compared by name. The invitation has already ended the person's earlier access.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -137,9 +137,10 @@ export async function registerInvited(
   const verified = await verifyRegistration(deps, person_id, wanted.response);
   return await open(deps, browser, person, 'passkey', accepting, async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
-    // Another invitation of the person may have been accepted in the meantime.
+    // The person may have accepted another invitation in the meantime.
     if (await mustSignIn(db, person, invited.by_staff)) throw signInFirst();
-    // The account may be that of an earlier holder of the address, whose last access ended.
+    // The account at the issuer may belong to an earlier holder of the address, whose last access
+    // ended.
     await updatePerson(db, person_id, { oidc_subject: null });
     await deletePasskeysOf(db, person_id);
     const passkey = { ...verified, person_id, name: 'First passkey' };
@@ -153,7 +154,8 @@ export async function registerInvited(
 }
 
 /**
- * A person who is signed in accepts an invitation of another merchant, and continues with that access.
+ * A person who is signed in accepts an invitation from another merchant, and continues with that
+ * access.
  */
 export async function acceptInvited(
   deps: WebauthnDeps,
@@ -193,8 +195,8 @@ export async function chooseAccess(
 }
 
 /**
- * The new session has the age of the earlier one, and no re-authentication. Each is in the audit of
- * its own merchants only, because they need not know of each other.
+ * The new session has the age of the earlier one, and no re-authentication. Each session is
+ * recorded only in the audit of its own merchants, because they need not know of each other.
  */
 async function enter(
   deps: WebauthnDeps,
@@ -242,7 +244,7 @@ export async function signInByPasskey(
   });
 }
 
-/** The access with which a person begins: the one that they used last. */
+/** Returns the access with which a person begins: the one that they used last. */
 export async function findAccess(deps: WebauthnDeps, identity: string): Promise<Person | null> {
   const accesses = await reading(deps, (db) => listLiveAccesses(db, identity));
   return accesses.find((one) => mayUse(deps.console, one)) ?? null;
@@ -290,7 +292,7 @@ export async function open(
     const { passkey_id, details } = await before(db, now);
     const of = { person_id, access_id, address, user_agent };
     await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });
-    // A bulk action goes on under the earlier session, but under a new token that no one knows.
+    // A bulk action continues under the earlier session, whose new token no one knows.
     await renewToken(deps, db, browser);
     return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });
@@ -402,7 +404,7 @@ export async function removePasskey(
   });
 }
 
-/** The network address of the person at the console, for their mail. */
+/** The network address of the person at the console, for the mail to them. */
 const addressOf = ({ origin }: Pick<OperatorDeps, 'origin'>) =>
   origin && 'address' in origin ? { address: origin.address } : {};
 

@@ -15,12 +15,13 @@ import type { Person } from './person.sql.ts';
 export type WebauthnDeps = SessionDeps &
   QueueDeps & { console: { url: string; isForMerchants: boolean } };
 
-/** The answer of an authenticator or an issuer does not identify the person. */
+/** The answer from an authenticator or an issuer does not identify the person. */
 export class NotRecognised extends Error {}
 
 const challengeMinutes = 5;
 
-// The library is loaded at first use: it loads many packages, and most processes never need it.
+// The library is loaded when it is first used, because it loads many packages and most processes
+// never need it.
 const library = () => import('@simplewebauthn/server');
 
 /**
@@ -74,7 +75,8 @@ export async function offerRegistration(
 }
 
 /**
- * The options that a browser needs to answer with a passkey: any known one, or one of a person's.
+ * The options that a browser needs to answer with a passkey: any known passkey, or one of a
+ * person's.
  */
 export async function offerAuthentication(
   deps: WebauthnDeps,
@@ -157,8 +159,8 @@ export async function verifyAuthentication(
 }
 
 /**
- * The challenge that an answer refers to, if we made it for this purpose and it was not answered
- * before.
+ * Returns the challenge that an answer refers to, if we made it for this purpose and it has not
+ * been answered yet.
  */
 async function takeAnswered(
   deps: SessionDeps,

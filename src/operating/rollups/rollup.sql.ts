@@ -5,12 +5,13 @@ import type { AttemptStatus } from '#purchases/payments/payment-attempt.ts';
 import type { MovementKind } from '#record/ledger/posting.ts';
 import type { EntryKind } from '#record/ledger/settlement.ts';
 
-/** The rows that the sums are made from, each in the order of ids, which ascend with time. */
+/** The sums are made from these rows, each kind in the order of its ids, which ascend with time. */
 export const streams = ['checkouts', 'opens', 'attempts', 'postings', 'entries'] as const;
 export type Stream = (typeof streams)[number];
 
 /**
- * Claims a stream until the transaction ends. Returns null if another process is adding it up now.
+ * Locks a stream until the transaction ends, and returns its position. Returns null if another
+ * process is adding it up.
  */
 export async function lockStream(db: Handle, stream: Stream): Promise<string | null> {
   const row = await db
@@ -89,8 +90,8 @@ export async function listCreated(db: Handle, range: Range): Promise<DayRow[]> {
 export type OpenRow = DayRow & { was_tried: boolean };
 
 /**
- * The opened pages, and whether a payment had begun before the page was opened. If so, its attempt
- * counts as the opening.
+ * The opened pages, and whether a payment had begun before the page was opened. If so, the first
+ * attempt counts as the opening.
  */
 export async function listOpened(db: Handle, range: Range): Promise<OpenRow[]> {
   const { rows } = await sql<OpenRow>`${withDay(

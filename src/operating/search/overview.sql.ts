@@ -43,7 +43,7 @@ const waiting = {
 export type Waiting = keyof typeof waiting;
 export const waitingKinds = Object.keys(waiting) as Waiting[];
 
-/** Counts what waits. It reads at most `max` + 1 entries of an index. */
+/** Counts the waiting rows of a kind. It reads at most `max` + 1 entries of an index. */
 export async function countWaiting(
   db: Handle,
   scope: Scope,

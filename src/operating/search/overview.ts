@@ -52,7 +52,7 @@ function daysOf(period: Period, today: Temporal.PlainDate) {
   return { first, last: first.with({ day: first.daysInMonth }) };
 }
 
-/** Reads what waits now, and the charts from the daily sums. Nothing here reads a whole history. */
+/** Reads the counts of waiting rows, and the charts from the daily sums, never a whole history. */
 export async function readOverview(
   deps: Deps,
   scope: Scope,

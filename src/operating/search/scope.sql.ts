@@ -27,7 +27,7 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
 /** A scope that contains no merchant, so that a query in it finds nothing. */
 const nothing: Scope = { merchant_ids: [] };
 
-/** The scope narrowed to one of its merchants. A merchant outside of it gives an empty scope. */
+/** The scope narrowed to one of its merchants. A merchant outside it gives an empty scope. */
 export function narrowed(scope: Scope, merchant_id: string | undefined): Scope {
   if (merchant_id === undefined) return scope;
   const wanted = merchant_id.toLowerCase();

@@ -16,7 +16,7 @@ export type FoundIn<Table extends string> = FoundRow<
 >;
 
 /**
- * A search for the rows that belong to checkouts. Each is one equality on the first column of an
+ * A search for the rows that belong to checkouts. It is one equality on the first column of an
  * index. The merchant and the number are the next columns, so that a limit stops the scan early in
  * any scope.
  */
@@ -96,7 +96,7 @@ export const findByAmount: Search<number> = (db, scope, amount, limit) =>
     .limit(sql.lit(limit))
     .execute();
 
-/** Ended checkouts with an e-mail address, in upper or lower case. */
+/** Ended checkouts with an e-mail address, ignoring case. */
 export const findByEmail: Search = (db, scope, email, limit) =>
   selectEnded(db, scope)
     .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
@@ -108,7 +108,7 @@ export const findByEmail: Search = (db, scope, email, limit) =>
 /** One way to read a text as a name. */
 export type Name = { last: string; first: string | null };
 
-/** Ended checkouts of a shopper, by last name and, if given, first name, in upper or lower case. */
+/** Ended checkouts of a shopper, by last name and, if given, first name, ignoring case. */
 export const findByName: Search<Name> = (db, scope, { first, last }, limit) => {
   let query = selectEnded(db, scope).where(
     sql<boolean>`lower(customer ->> 'last_name') = lower(${last})`,
@@ -116,8 +116,8 @@ export const findByName: Search<Name> = (db, scope, { first, last }, limit) => {
   if (first !== null) {
     query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${first})`);
   }
-  // The query uses the order of the index. Without it, the planner may collect all rows of a common
-  // name first.
+  // The query has the order of the index. Without this order, the planner may first collect all
+  // rows with a common name.
   return query
     .orderBy(sql`lower(customer ->> 'first_name')`)
     .orderBy('merchant_id')
@@ -180,7 +180,7 @@ export const findByLastFour: Search = (db, scope, digits, limit) =>
     .limit(sql.lit(limit))
     .execute();
 
-/** The columns with the gateway's references, each with the column of the id that is found. */
+/** The columns with the gateway's references, each with the column of the id to return. */
 export const gatewayReferences = [
   { kind: 'checkout', table: 'payment_attempts', reference: 'payment_ref', id: 'checkout_id' },
   { kind: 'checkout', table: 'payment_attempts', reference: 'customer_ref', id: 'checkout_id' },
@@ -238,7 +238,7 @@ const selectRow = (db: Handle, scope: Scope, table: string) => {
   return scoped(query.select(['merchant_id', 'id', checkout, 'created_at']), scope);
 };
 
-/** The row of a merchant with this id, by an index of its table. */
+/** Finds a row by its id, with an index of its table. */
 export async function findRowById<Table extends RowTable | 'payment_attempts' | 'collections'>(
   db: Handle,
   scope: Scope,
@@ -249,7 +249,7 @@ export async function findRowById<Table extends RowTable | 'payment_attempts' | 
   return (row as (FoundIn<Table> & { created_at: Timestamp }) | undefined) ?? null;
 }
 
-/** The rows whose ids begin with these hexadecimal digits, by the same index. */
+/** Finds the rows whose ids begin with these hexadecimal digits, with the same index. */
 export async function listRowsByIdPrefix(
   db: Handle,
   scope: Scope,
@@ -287,7 +287,7 @@ export async function listOfCheckouts(
   return rows.map(({ id }) => id);
 }
 
-/** People of the console whose name or address begins with a text. Each is a range of an index. */
+/** People of the console whose name or address begins with a text: two ranges of indexes. */
 export async function findPeopleByBeginning(
   db: Handle,
   scope: Scope,
@@ -301,7 +301,7 @@ export async function findPeopleByBeginning(
     where ${column} >= ${start} and ${column} < ${start} || ${'\u{10ffff}'}
     order by ${column}, id limit ${sql.lit(limit)})`;
   const byName = by(sql`(lower(name) collate "C")`, sql`lower(${text})`);
-  // Addresses have A to Z in lower case, and other letters as they are.
+  // Addresses are stored with A to Z in lower case and other letters unchanged.
   const byEmail = by(sql`email`, sql`lower(${text} collate "C")`);
   const { rows } = await sql<Omit<OperatorsRow, 'merchant_id'>>`
     ${byName} union all ${byEmail}`.execute(db);
@@ -399,7 +399,7 @@ export async function listFoundCheckouts(
   return new Map(found.map((checkout) => [checkout.id, checkout]));
 }
 
-/** Merchants whose names begin with a text, in upper or lower case, ordered by name. */
+/** Merchants whose names begin with a text, ignoring case, ordered by name. */
 export async function findMerchantsByName(
   db: Handle,
   scope: Scope,

@@ -73,9 +73,9 @@ const merchantsMax = 5;
 
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
- * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A
- * text may be several of these at once. Every search is one look-up or one range in an index. For an
- * id, an order reference, and the name of a merchant or of a person of the console, the beginning is
+ * last four digits of a card, a gateway's or a payout's reference, or a merchant's name. A text may
+ * be several of these at once. Every search is one look-up or one range in an index. For an id, an
+ * order reference, and the name of a merchant or of a person of the console, the beginning is
  * enough; anything else must match completely (decision 0054). Checkouts that have not ended are
  * found by shopper only while they are among the newest, and never by amount.
  */
@@ -87,8 +87,8 @@ export async function search(
 ) {
   const wanted = text.trim();
   if (wanted === '' || wanted.length > textMax) return [];
-  // The searches share a connection. With one for each they would take most connections of a process,
-  // and each connection would plan them.
+  // The searches share a connection. With one each, they would take most of a process's
+  // connections, and every connection would have to plan them.
   const read = async (db: Handle) => {
     const found = (await Promise.all(searchesFor(db, scope, wanted, limit))).flat();
     const rows = found.flatMap(({ row }) => ('checkout_id' in row ? [row] : []));

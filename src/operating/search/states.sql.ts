@@ -11,8 +11,8 @@ const countMax = 10_000;
 export type Unit = 'rows' | 'seconds' | 'cents';
 
 /**
- * Counts what waits for an operator or the worker, whether money is stopped, and the time since the
- * check of the books last finished a pass.
+ * Reads how much is waiting for an operator or the worker, whether money is stopped, and the time
+ * since the check of the books last finished a pass.
  */
 export async function readStates(
   db: Handle,

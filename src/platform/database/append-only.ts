@@ -39,8 +39,8 @@ const isErasure = `(old.finished_at is not null
   and ${rowOf('new', attemptRest)} is not distinct from ${rowOf('old', attemptRest)})`;
 
 /**
- * The columns of an entry in a merchant's books. The others say which payout and which monthly
- * statement it is a line of.
+ * The columns of an entry in a merchant's books that never change. The others name the payout and
+ * the monthly statement of which the entry is a line.
  */
 const entryIdentity = [
   'merchant_id',
@@ -92,14 +92,14 @@ type Guard = {
 
 /**
  * Rows that are history: postings, the gateway's account fees, entries in the merchants' books,
- * issued payouts, monthly statements, operators' actions and texts, attempts at callbacks and
- * messages. Triggers refuse to change them, whatever the code does and whichever role connects.
- * These changes are allowed: an entry becomes a line of a payout and of a statement once, a payout
- * moves from state to state, a callback attempt is closed once, erasing a shopper empties what a
- * receiver or a mail server answered and what operators wrote, a callback attempt may be deleted
- * once its callback counts it as expired, and an attempt at a message once the archive has it.
+ * issued payouts, monthly statements, operators' actions and texts, callback and message attempts.
+ * Triggers refuse to change them, whatever the code does and whichever role connects. These changes
+ * are allowed: an entry becomes a line of a payout and of a statement once, a payout moves from
+ * state to state, a callback attempt is closed once, erasing a shopper empties what a receiver or a
+ * mail server answered and what operators wrote, a callback attempt may be deleted once its
+ * callback counts it as expired, and a message attempt once the archive has it.
  *
- * Citus has no triggers on its tables. There the roles of `grant-roles.ts` protect what they can.
+ * Citus tables cannot have triggers. There, the roles of `grant-roles.ts` protect what they can.
  */
 const guards: Guard[] = [
   { table: 'postings', on: 'update or delete' },
@@ -138,7 +138,7 @@ const guards: Guard[] = [
   {
     table: 'callback_attempts',
     // The statement that closes an attempt names none of these columns. The server would read a
-    // long condition anew for each such statement.
+    // long condition again for each such statement.
     on: `update of ${attemptIdentity.join(', ')}`,
     when: `${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)}`,
   },

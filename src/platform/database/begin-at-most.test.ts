@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { beginAtMost } from './begin-at-most.ts';
 import { NotBegun } from './transaction.ts';
 
-test('work beyond the limit is refused before it begins, and begins again when other work has ended', async () => {
+test('work beyond the limit is refused before it begins, and accepted once other work has ended', async () => {
   const begin = beginAtMost(2);
   const ends: (() => void)[] = [];
   const wait = () => new Promise<void>((resolve) => ends.push(resolve));

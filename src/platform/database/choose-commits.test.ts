@@ -71,7 +71,7 @@ test('an item is refused at its deadline, and is not retried in the last half se
   assert.equal(hasTime(due({ endsAt: 1_000 }), 501), false);
 });
 
-test('a batch ends with its first item and is looked up until the last', () => {
+test('a batch ends at its earliest deadline and is looked up until its latest', () => {
   const batch = [
     { deadline: { endsAt: 5, lookUpEndsAt: 9, lockEndsAt: 30 } },
     { deadline: { endsAt: 7, lookUpEndsAt: 20 } },

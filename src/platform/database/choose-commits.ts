@@ -8,7 +8,7 @@ import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 /**
  * How long a batch waits for a lock before it is rolled back.
  *
- * - `shared` is for a batch of several tenants. A commit of another node takes less time than this.
+ * - `shared` is for a batch of several tenants. A commit on another node takes less time than this.
  * - `brief` is the first attempt of a batch from a tenant's queue. These queues take turns, so a
  *   locked one must not delay the others for long. The second attempt waits like a shared batch.
  * - `patient` waits as long as a transaction may. It is the last attempt of a tenant's batch, and
@@ -40,7 +40,7 @@ export const lateMilliseconds = 1_000;
 /** At most this many shared batches are in flight; another one starts only while all are late. */
 const flightsMax = 3;
 
-/** An item with less time left than this gets no other attempt. */
+/** An item with less time left than this is not retried. */
 const millisecondsMin = 500;
 
 /** A queued item waits for a batch that is on time, and never for one that is late. */

@@ -18,7 +18,7 @@ export type Statement<Row> = {
 let declared = 0;
 
 /**
- * Declares a statement of one row of values, or of a list of rows that all have the same columns.
+ * Declares a statement for one row of values, or for a list of rows that all have the same columns.
  * `build` must not look at the values, and must pass each one as a parameter of the statement.
  */
 export function statement<Values extends object, Row>(
@@ -73,8 +73,8 @@ const isKept = ({ values }: Statement<unknown>) =>
 const texts = new Map<string, CompiledQuery>();
 
 /**
- * The query that `combine` makes of statements. It is built when statements of these shapes are
- * first used, so `of` must name everything else that it depends on.
+ * The query that `combine` makes from statements. It is built when statements of these shapes are
+ * first used, so `of` must name everything else that the query depends on.
  */
 export function compileStatements<Row>(
   db: Handle,

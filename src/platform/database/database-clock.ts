@@ -3,16 +3,16 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Database } from './database.ts';
 import { retryTransient } from './transaction.ts';
 
-// Every node takes its time from the database that it shares with the others (decision 0017). A
-// node on its own wrong clock would damage rows for all: no later row may have an earlier creation
-// time, and leases and rate limit windows would end at the wrong time.
+// Every node takes its time from the database that it shares with the others (decision 0017). One
+// node with a wrong clock would damage rows for all of them: creation times must not go backwards,
+// and leases and rate limit windows would end at the wrong time.
 
 /** How far this machine's clock may be from the database's. */
 const skewMaxMilliseconds = 5_000;
 
 const measureEveryMilliseconds = 10_000;
 const samplesMax = 3;
-/** A sample with this uncertainty is precise enough, and is the last one. */
+/** A sample with at most this uncertainty is precise enough: no more are taken. */
 const preciseMilliseconds = 1;
 
 /**
@@ -38,9 +38,9 @@ class ClockWrong extends Error {}
  *
  * - If the two agree within the precision that the round trip allows, it shows this machine's time.
  * - If they differ by less than the bound, it shows the database's time.
- * - If they differ by more, one of them is wrong, and there is no way to know which. At the start it
- *   throws. Later it goes on counting from the last time at which the two agreed, and reports a
- *   problem.
+ * - If they differ by more, one of them is wrong, and there is no way to know which. At the start
+ *   it throws. Later it continues counting from the last time at which the two agreed, and reports
+ *   a problem.
  *
  * A jump of this machine's clock between two comparisons is never shown.
  */

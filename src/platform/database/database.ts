@@ -45,7 +45,7 @@ jsTypes.setTypeParser(timestamptz, (text) => {
  */
 const graceMilliseconds = 5_000;
 
-/** Longer-lived connections would stay on a server that a load balancer or a name left behind. */
+/** A longer-lived connection could stay on a server that a load balancer or DNS no longer names. */
 const lifetimeSeconds = 1_800;
 
 /**
@@ -209,9 +209,9 @@ const undistributed = new WeakSet<pg.ClientBase>();
  * Settings for the beginning of a transaction, so that the connection plans each named statement
  * once, for any values. They are for statements whose best plan does not depend on their values.
  * Without them, the server plans again for the values whenever the plan for any values looks more
- * expensive. For a range between two parameters of a large table it always does, because it expects
- * a fixed part of all rows in the range. For rows that are sent as arrays it always does too, because
- * it expects ten elements in an array.
+ * expensive. It always does so for a range of a large table between two parameters, because it
+ * expects a fixed part of all rows in the range, and for rows that are sent as arrays, because it
+ * expects ten elements in an array.
  *
  * Citus chooses workers by the values, and refuses a plan for any values.
  */
@@ -228,9 +228,9 @@ const firstErrors = new WeakMap<pg.ClientBase, Error>();
 const unconfirmed = new WeakSet<pg.ClientBase>();
 
 /**
- * The server's functions that warn of such a COMMIT: PostgreSQL stopped waiting for a synchronous
- * standby, or Citus could not tell a worker to commit (decision 0020). The text of a warning depends
- * on the server's language, the function's name does not.
+ * The server's functions that warn of an unconfirmed COMMIT: PostgreSQL stopped waiting for a
+ * synchronous standby, or Citus could not tell a worker to commit (decision 0020). The text of a
+ * warning depends on the server's language; the function's name does not.
  */
 const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];
 
@@ -283,7 +283,7 @@ export function isPostmasterGone(error: unknown): boolean {
   return error.code === 'XX000' && error.message.startsWith('postmaster was shut down');
 }
 
-/** The text of libpq for a connection that was closed. Citus then reports an internal error. */
+/** libpq's messages for a connection that was closed. Citus then reports an internal error. */
 const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 
@@ -294,9 +294,9 @@ const closedByWorker =
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
- * Whether our own server works and a Citus worker behind it does not answer. That is an ERROR of
- * the statement, which undid the transaction; errors of our own connection are FATAL. A pooler
- * reports no routine.
+ * Whether our own server works but a Citus worker behind it does not answer. The statement then
+ * fails with an ERROR, which undid the transaction; errors on our own connection are FATAL. A
+ * pooler reports no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;

@@ -40,7 +40,7 @@ export function withDeadline<T>(deadline: Deadline, work: () => T): T {
   return deadlines.run(deadline, work);
 }
 
-/** The deadline of the current request. Work outside of a request gets a new deadline. */
+/** The deadline of the current request. Work outside a request gets a new deadline. */
 export function currentDeadline(clock: Clock): Deadline {
   return deadlines.getStore() ?? newDeadline(clock);
 }

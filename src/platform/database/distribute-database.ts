@@ -133,9 +133,9 @@ class NoCitus extends Error {
 const statementMilliseconds = 24 * 3600 * 1000;
 
 /**
- * Turns the migrated tables into Citus tables and returns their names. All of them are turned in
- * one transaction, or none; tables that Citus manages already stay as they are. Stop the service
- * first, because every table is locked until the end.
+ * Turns the migrated tables into Citus tables and returns their names. One transaction converts all
+ * of them or none; tables that Citus already manages stay as they are. Stop the service first,
+ * because every table is locked until the end.
  */
 export async function distributeDatabase(
   database: Database,

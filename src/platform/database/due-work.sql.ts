@@ -82,8 +82,8 @@ type SharedTable = 'alerts' | 'bulk_actions' | 'person_mails';
 export type Awaited = AnyDueWork | { shared: SharedTable };
 
 /**
- * Which kinds of work have a row that is due now, in one statement. Each kind of work then finds its
- * own rows; those with nothing due are not asked.
+ * Finds the kinds of work that have a row that is due now, in one statement. Each of them then
+ * finds its own rows; kinds with nothing due are not asked.
  */
 export async function listDueKinds(
   db: Handle,
@@ -124,7 +124,7 @@ export async function listMerchantsWithDue(
 }
 
 /**
- * Lists rows of all merchants. While a worker of Citus does not answer, lists those of the other
+ * Lists rows of all merchants. While a Citus worker does not answer, lists those on the other
  * workers, each for its own merchants (decision 0020).
  */
 export async function askWorkers<Row>(
@@ -149,7 +149,7 @@ export async function askWorkers<Row>(
   }
 }
 
-/** The ids of all merchants, by the worker of Citus that has their rows. */
+/** The ids of all merchants, by the Citus worker that has their rows. */
 async function listMerchantsByWorker(db: Handle): Promise<string[][]> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
   const ids = merchants.map(({ id }) => id);

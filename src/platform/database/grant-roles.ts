@@ -60,16 +60,16 @@ export class NotOwner extends Error {
 export class GrantsOfNewer extends Error {
   constructor(version: number, codeVersion: number) {
     super(
-      `the database is at migration ${version}, and this program knows ${codeVersion}. It would ` +
-        'revoke what the newer version needs. Run the command of the newer version',
+      `the database is at migration ${version}, but this program knows ${codeVersion} and would ` +
+        'revoke what the newer version needs. Run this command from the newer version',
     );
   }
 }
 
 /**
- * Gives an existing role its privileges on every table and takes away any other, in one transaction.
- * Run it again after a migration: new tables have no grants yet. The database must not be newer than
- * this program, which would revoke rights on tables that it does not know.
+ * Gives an existing role its privileges on every table and revokes all others, in one transaction.
+ * Run it again after a migration: new tables have no grants yet. The database must not be newer
+ * than this program, which would revoke rights on tables that it does not know.
  */
 export async function grantRole(database: Database, kind: RoleKind, role: string): Promise<void> {
   const client = await database.pool.connect();

@@ -41,8 +41,8 @@ function openWrite() {
   return { write, written, end };
 }
 
-test('what waits for its turn ends at its deadline and is not written', async (t) => {
-  // Keeps the process alive, as a connection does in the service.
+test('a write that waits for its turn ends at its deadline and is not written', async (t) => {
+  // Keep the process alive, as a connection does in the service.
   const alive = setInterval(() => {}, 60_000);
   t.after(() => clearInterval(alive));
   const { write, written, end } = openWrite();
@@ -57,7 +57,7 @@ test('what waits for its turn ends at its deadline and is not written', async (t
   assert.deepEqual(written, ['first', 'second', 'third']);
 });
 
-test('what arrives after a batch became late does not wait for it', async () => {
+test('a write that arrives after a batch became late does not wait for the batch', async () => {
   const stuck = openWrite();
   const timers: (() => void)[] = [];
   const clock = {

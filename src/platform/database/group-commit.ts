@@ -76,14 +76,15 @@ type Commits<Item, Result> = {
  *
  * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0012). A batch that
  * waits too long for a lock is rolled back, and each of its tenants gets a queue of its own, whose
- * batches wait for locks as `Wait` says. New items of a tenant join its queue while it has one; all
- * others go on sharing commits. Likewise, the tenants whose worker of Citus is away do not stop
- * those of the other workers (decision 0020): their queues ask again until it is back, and hold no
- * connection meanwhile.
+ * batches wait for locks as `Wait` describes. New items of a tenant join its queue while it has
+ * one; all others continue to share commits. Likewise, tenants whose Citus worker is away do not
+ * stop those on other workers (decision 0020): their queues ask again until it is back, and hold no
+ * connection in the meantime.
  *
- * An item keeps the deadline of the request that brought it. A batch that the database did not take
- * ends with its earliest deadline, and the items that have time left join the next batch. An item
- * whose deadline passes while it waits for its turn is refused and not written (decision 0013).
+ * An item keeps the deadline of the request that brought it. A batch that the database did not
+ * accept ends at its earliest deadline, and the items that have time left join the next batch. An
+ * item whose deadline passes while it waits for its turn is refused and not written (decision
+ * 0013).
  */
 export function groupCommit<Item, Result>(
   { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },
@@ -317,7 +318,7 @@ function sweep<Item, Result>(commits: Commits<Item, Result>): void {
   }
 }
 
-/** Sweeps again and again while something is queued. It begins only if a batch is late or locked. */
+/** Sweeps repeatedly while something is queued. Called only when a batch is late or locked. */
 function sweepLater<Item, Result>(commits: Commits<Item, Result>): void {
   if (commits.isSweeping) return;
   commits.isSweeping = true;

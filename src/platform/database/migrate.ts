@@ -26,7 +26,7 @@ export async function listMigrations(): Promise<Migration[]> {
   }));
 }
 
-/** The role may use the tables and not change them (decision 0060). */
+/** The role may use the tables but not change them (decision 0060). */
 class MayNotMigrate extends Error {
   constructor(cause: unknown) {
     super(
@@ -79,12 +79,12 @@ class OlderNodesAlive extends Error {
   }
 }
 
-/** Other statements did not free a table for a long time. */
+/** Other statements kept a table locked for a long time. */
 class TablesBusy extends Error {
   constructor(name: string, cause: unknown) {
     super(
       `The migration ${name} waited ${waitMaxMilliseconds / 60_000} minutes for a table that ` +
-        'other statements use, a backup perhaps. Nothing was changed by it. Migrate again later.',
+        'other statements use, perhaps a backup. It changed nothing. Migrate again later.',
       { cause },
     );
   }
@@ -107,8 +107,8 @@ type Versions = { version: number; oldestProgram: number };
 
 /**
  * Reads the first lines of a migration (decision 0032):
- * - `-- concurrently`: its statements run one by one outside of a transaction, so that indexes can
- *   be built while the service writes. A statement can be repeated after a crash.
+ * - `-- concurrently`: its statements run one by one outside a transaction, so that indexes can be
+ *   built while the service writes. A statement can be repeated after a crash.
  * - `-- contract 0021`: programs older than migration 21 cannot use the database any more.
  */
 export type Manner = { isConcurrent: boolean; oldestProgram: number | null };
@@ -179,13 +179,13 @@ async function takeSchemaLock(client: pg.PoolClient, { clock, log }: MigrateDeps
     // transaction, and an index that is built concurrently waits for every older snapshot.
     const { rows } = await client.query(`select pg_try_advisory_xact_lock(${schemaLock}) as taken`);
     if (rows[0].taken) return;
-    if (isFirst) log.warn({}, 'another process migrates the database: waiting for it');
+    if (isFirst) log.warn({}, 'another process is migrating the database: waiting for it');
     await clock.sleep(pauseMilliseconds);
   }
 }
 
 async function createVersions(client: pg.ClientBase): Promise<void> {
-  // Looks first, because a role that may not migrate can still use a database that is already
+  // Look first, because a role that may not migrate can still use a database that is already
   // migrated.
   const { rows } = await client.query(
     `select to_regclass('schema_migrations') is not null as found`,
@@ -219,7 +219,7 @@ async function apply(client: pg.PoolClient, deps: MigrateDeps, migration: Pendin
         throw new TablesBusy(migration.name, error);
       }
       const about = { migration: migration.name };
-      if (isFirst) deps.log.warn(about, 'a migration waits for a table that is in use');
+      if (isFirst) deps.log.warn(about, 'a migration is waiting for a table that is in use');
     }
     await deps.clock.sleep(pauseMilliseconds);
   }
@@ -248,7 +248,7 @@ async function applyInTransaction(
 
 /**
  * Building an index concurrently does not block writes, so it may wait as long as it needs.
- * Creating the triggers may not wait that long. If it does, everything is repeated; by then the
+ * Creating the triggers may not wait that long. If it has to, everything is repeated; by then the
  * indexes are built.
  */
 async function applyConcurrently(
@@ -304,7 +304,7 @@ function statementsOf(text: string): string[] {
 }
 
 /**
- * Citus cannot add a column together with a constraint. So the check of a new column follows in a
+ * Citus cannot add a column together with a constraint. So the check on a new column follows in a
  * separate statement, under the name that PostgreSQL gives it.
  */
 function separateChecks(text: string): string {
@@ -342,8 +342,8 @@ const migrationsAtStart = listMigrations();
 export const programVersion = async () => (await migrationsAtStart).at(-1)?.version ?? 0;
 
 /**
- * Whether this program can use the database. `older` lacks migrations. `newer` has a migration that
- * breaks this program; without such a migration a newer database can be used.
+ * Compares the database with this program. An `older` one lacks migrations. A `newer` one has a
+ * migration that breaks this program; without such a migration, a newer database is `usable`.
  */
 export async function compareVersions(database: Database): Promise<'usable' | 'older' | 'newer'> {
   const codeVersion = await programVersion();

@@ -4,7 +4,7 @@ import pg from 'pg';
 // Statements get a name, so that the server parses and plans each once for each connection. This is
 // only for speed: the service works the same without it (decision 0058).
 //
-// PgBouncer carries names from version 1.21 on, in every mode (`verifyPooler`).
+// PgBouncer supports names in every mode since version 1.21 (`verifyPooler`).
 
 /**
  * A text gets its name when it has been sent this many times. A text that is sent only once needs

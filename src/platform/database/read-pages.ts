@@ -6,8 +6,8 @@ import type { Tables } from './tables.ts';
 export type Pages<Row> = AsyncIterable<Row[]>;
 
 /**
- * Reads a query within a transaction, a page at a time, through a cursor of the database. Cursors
- * that are open at once need different names.
+ * Reads a query within a transaction, a page at a time, through a database cursor. Cursors that are
+ * open at once need different names.
  */
 export async function* readPages<Row>(
   db: Handle,

@@ -8,8 +8,8 @@ import type { Tables } from './tables.ts';
 // seen (when a checkout was created, for example) stay as they are.
 
 /**
- * Times less than this after now count as right. It is longer than any difference allowed between
- * nodes.
+ * Times that are ahead by less than this count as right. It is longer than any difference allowed
+ * between nodes.
  */
 const margin = sql`interval '1 minute'`;
 

@@ -19,13 +19,13 @@ test('an address with several hosts names several servers', () => {
   ]);
 });
 
-test('what is no address is refused', () => {
+test('text that is not an address is refused', () => {
   for (const url of ['mysql://a/t', 'postgres://a:port/t', 'postgres://a:1,b:x/t', 'a,b', '']) {
     assert.equal(serversOf(url), null, url);
   }
 });
 
-test('an address may say how long a connection has to open, otherwise it has five seconds', () => {
+test('an address may limit the time for opening a connection, which is otherwise five seconds', () => {
   assert.equal(connectMillisecondsOf('postgres://a:1,b:2/t?connect_timeout=30&x=1'), 30_000);
   assert.equal(connectMillisecondsOf('postgres://a/t?connect_timeout=9999999'), 600_000);
   for (const value of ['', '0', '-1', 'soon', 'NaN']) {

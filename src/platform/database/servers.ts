@@ -23,7 +23,7 @@ function withoutChoice(server: string): string {
 /** How long opening a connection may take, unless its address has a `connect_timeout`. */
 const connectSeconds = 5;
 
-/** Longer is no limit, and timers overflow after 24 days. */
+/** A longer time would be no limit, and timers overflow after 24 days. */
 const connectSecondsMax = 600;
 
 /** Reads libpq's `connect_timeout`, in seconds, which the driver ignores. */
@@ -52,9 +52,7 @@ export type Servers = {
   skip(client: pg.ClientBase): void;
 };
 
-/**
- * A server that does not answer must not delay a connection for long before it tries the next one.
- */
+/** With several servers, one that does not answer must not delay a new connection for long. */
 const nextMilliseconds = 2_000;
 
 /**

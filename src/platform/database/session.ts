@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import type { Backend } from './stalled-connections.ts';
 
-// The settings of every connection, whatever DATABASE_URL, the role or the server say. They are set
-// by a statement on each new connection and not by the startup message: `?options=…` in DATABASE_URL
-// replaces that, and a connection pooler may drop it.
+// The settings of every connection, whatever DATABASE_URL, the role or the server say. A statement
+// sets them on each new connection. The startup message could not: `?options=…` in DATABASE_URL
+// replaces its settings, and a connection pooler may drop them.
 
 /**
  * - The driver's parsers expect `TimeZone`, `DateStyle` and `bytea_output` as they are here.
@@ -23,8 +23,8 @@ const settings = {
 };
 
 /**
- * The settings that a role needs when its connections go through a pooler. That of Citus is added
- * only where Citus is installed.
+ * The settings that a role needs when its connections go through a pooler: all but the one for
+ * Citus.
  */
 const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   ...settings,
@@ -64,9 +64,9 @@ export class PoolerNeedsSettings extends Error {
       ([name, value]) => `  alter role ${role} set ${name} = '${value}';`,
     );
     super(
-      'DATABASE_URL goes through a connection pooler, and Tranche needs other values of ' +
-        `${names.join(', ')}. Run these statements on the server, then make the pooler connect ` +
-        `anew (PgBouncer: RECONNECT):\n${statements.join('\n')}`,
+      'DATABASE_URL goes through a connection pooler, and Tranche needs other values for ' +
+        `${names.join(', ')}. Run these statements on the server, then make the pooler ` +
+        `reconnect (PgBouncer: RECONNECT):\n${statements.join('\n')}`,
     );
   }
 }
@@ -89,7 +89,7 @@ export class PoolerTooOld extends Error {
  *
  * If the process that answers is not the one that greeted us, a pooler is in between and may run
  * each transaction on another server process. Settings would reach the wrong clients, so none are
- * changed: `verifySession` says what the role needs.
+ * changed: `verifyPooler` says what the role needs.
  */
 export async function prepareSession(
   client: pg.ClientBase,

@@ -38,8 +38,8 @@ type Ask = (
 
 /**
  * Cuts connections whose statements wait for a server that is gone. A slow statement is not cut: a
- * second connection asks the server which of its processes are at work. If two answers in a row do
- * not name the connection's process, or no answer comes, the connection is dead.
+ * second connection asks the server which of its processes are at work. A connection is dead if the
+ * server twice in a row does not name its process, or does not answer.
  *
  * Connections through a pooler are left alone: we see the pooler's processes, not the server's.
  */

@@ -27,8 +27,8 @@ import type { Tables } from './tables.ts';
 export class FateUnknown extends Error {}
 
 /**
- * A write that never left its queue: its deadline passed, or too many others wait. Nothing was
- * done.
+ * A write that never left its queue: its deadline passed, or too many others were waiting. Nothing
+ * was done.
  */
 export class NotBegun extends Error {}
 
@@ -225,9 +225,9 @@ export function transaction<T>(
       if (wait !== undefined) begin.push(`set local lock_timeout = ${wait}`);
       if (options.isPlannedOnce) begin.push(...planOnce(client));
       client.query(begin.join('; ')).catch(() => {});
-      // A COMMIT that wrote nothing does not wait for a standby. This lock counts as a write. So
-      // what the body finds is confirmed by a standby, if the server requires that, before we report
-      // it.
+      // The COMMIT of a transaction that wrote nothing does not wait for a standby. This lock
+      // counts as a write. So if the server requires a standby, it confirms what the body finds
+      // before we report it.
       if (maybeCommitted && !options.isReadOnly)
         await client.query('select from installation for key share');
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
@@ -236,10 +236,9 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed because of a statement before COMMIT, which has been sent
-      // nevertheless. Only the answer to COMMIT counts, and it follows at once. Citus also refuses
-      // a COMMIT, with a warning, if its only worker received it and died. That worker may have
-      // committed.
+      // The body may have failed because of a statement that was sent before COMMIT. Only the
+      // answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT, with a
+      // warning, if its only worker received it and died. That worker may have committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);

@@ -3,7 +3,7 @@ import { type Built, compileStatements, type Statement, sendCompiled } from './c
 import type { Handle } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Writes by name. A null one is skipped. */
+/** Writes by name. Null writes are skipped. */
 export type Writes = Record<string, Statement<object> | null>;
 
 type Returned<Writes> = {

@@ -23,7 +23,7 @@ const brokenRequests: Record<string, string> = {
   HPE_HEADER_OVERFLOW: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB together.`,
 };
 
-/** A request that Node could not parse or that came too slowly still gets our envelope and headers. */
+/** Answers a request that Node could not parse, or that came too slowly, in our own envelope. */
 export function answerBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,

@@ -44,7 +44,7 @@ export class ApiError extends Error {
 export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
 export const unauthorized = (detail: string, quota?: Quota) =>
   new ApiError(401, 'unauthorized', [detail], quota && { quota });
-/** This is not part of the merchants' contract: only pages for people answer it. */
+/** This is not part of the merchants' contract: only pages for people answer with it. */
 export const forbidden = (detail: string) => new ApiError(403, 'forbidden', [detail]);
 export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
 export const nothingHere = () => notFound('There is nothing at this method and path.');
@@ -114,9 +114,9 @@ export function unavailable(error?: Error): ApiError {
 }
 
 /**
- * A 500 or 503 promises that nothing was changed (decision 0013). We cannot promise it when COMMIT
- * got no answer. It would be false when an earlier transaction of this request was committed: for
- * example, the payment was made, and then the page could not be read.
+ * A 500 or 503 promises that nothing was changed (decision 0013). We cannot promise that when
+ * COMMIT got no answer. It would be false when an earlier transaction of this request was
+ * committed: for example, the payment was made, and then the page could not be read.
  */
 function isOutcomeUnknown(error: Error): boolean {
   if (error instanceof FateUnknown) return true;

@@ -106,7 +106,7 @@ test('every form is read or refused, and changes no prototype', () => {
   assert.equal(({} as Record<string, unknown>).a, undefined);
 });
 
-test('the largest forms are read or refused by a limit, and not by the time that they take', () => {
+test('the largest forms are read, or refused by a limit rather than by a time-out', () => {
   const deep = 'The body is nested deeper than 32 levels.';
   const outcomes: [part: string, outcome: string][] = [
     ['a&', 'The body has the field "a" twice.'],
@@ -131,7 +131,7 @@ test('the largest forms are read or refused by a limit, and not by the time that
   }
 });
 
-/** The processor time of reading a form that many times, in milliseconds. */
+/** The processor time for reading a form this many times, in milliseconds. */
 function costOf(text: string, times: number): number {
   const bytes = Buffer.from(text);
   const before = process.threadCpuUsage();
@@ -146,7 +146,7 @@ function costOf(text: string, times: number): number {
   return (user + system) / 1_000;
 }
 
-test('one large form costs about as much as sixteen of a sixteenth: the work is not square', () => {
+test('one large form costs about as much as sixteen small ones: the work is not quadratic', () => {
   const bytes = 256 * 1024;
   for (const part of ['a&', '[', ']', 'a[', 'a[b]', 'a[]=&', '%61', '%', '+', 'a=', '&', 'é']) {
     const form = (size: number) => part.repeat(size / part.length);
@@ -160,7 +160,7 @@ test('one large form costs about as much as sixteen of a sixteenth: the work is 
   }
 });
 
-test('the form of a browser reads back unchanged', () => {
+test('a form that a browser encodes reads back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: anyCharacter }), (text) => {
       fc.pre(text.isWellFormed());

@@ -6,7 +6,7 @@ export class MalformedForm extends Error {
 }
 
 const depthMax = 32;
-/** This allows 500 line items with all their fields, twice. */
+/** Twice as many fields as 500 complete line items have. */
 const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

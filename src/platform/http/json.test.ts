@@ -87,7 +87,7 @@ const refused: [name: string, body: string | Buffer, detail: string][] = [
   ['the first of several repeats', '{"a":{"b":1,"b":1},"a":1}', twice('"b"')],
 
   ['__proto__', '{"__proto__":{"a":1}}', proto],
-  ['__proto__ that is no object', '{"__proto__":null}', proto],
+  ['__proto__ that is not an object', '{"__proto__":null}', proto],
   ['__proto__ escaped and inside', '{"a":[{"\\u005f_proto__":1}]}', proto],
   ['constructor.prototype', '{"constructor":{"prototype":{}}}', constructorPrototype],
   [

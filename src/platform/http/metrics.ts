@@ -9,9 +9,9 @@ export type MetricSources = {
   listTableBytes(): Promise<{ table: string; bytes: number }[]>;
   /** The age of the oldest due row of each kind of due work. */
   listDueAges(): Promise<{ work: string; seconds: number }[]>;
-  /** Sums of today over all merchants, from the rollups. */
+  /** Today's sums over all merchants, from the rollups. */
   readToday(): Promise<{ measure: string; unit: Unit; value: number }[]>;
-  /** Rows that wait for an operator, and the last pass of the check of the books. */
+  /** Rows that wait for an operator, and the time since the books were last checked. */
   readStates(): Promise<{ state: string; unit: Unit; value: number }[]>;
   connections(): Record<'open' | 'idle' | 'wanted', number>;
   clockSkewMilliseconds(): number;
@@ -130,7 +130,7 @@ function createEventMetrics(registry: Registry) {
     }),
     securityEvents: new Counter({
       name: 'tranche_security_events_total',
-      help: 'Refused sign-ins and permissions at the console and authentications of the API, by event.',
+      help: 'Sign-ins and permissions refused at the console and authentications refused by the API, by event.',
       labelNames: ['event'],
       registers,
     }),
@@ -167,7 +167,7 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   for (const unit of ['rows', 'cents'] as const) {
     addShared(registry, {
       name: `tranche_today_${unit}`,
-      help: `Sums of all merchants' current local day, in ${unit}. About two minutes late.`,
+      help: `Sums over all merchants for the current local day, in ${unit}. About two minutes late.`,
       label: 'measure',
       rows: async () => (await today()).filter((row) => row.unit === unit),
     });
@@ -187,7 +187,7 @@ function createReadings(registry: Registry, clock: Clock) {
   const registers = [registry];
   const failures = new Counter({
     name: 'tranche_metric_readings_failed_total',
-    help: 'Readings of the database for the metrics that failed, by reading.',
+    help: 'Failed readings of the database for the metrics, by reading.',
     labelNames: ['reading'],
     registers,
   });
@@ -274,8 +274,9 @@ type BriefReading<Row> = {
 };
 
 /**
- * Reads rows for a scrape. One reading at a time is in flight, so a database that hangs holds at most
- * one connection of the pool for it. A scrape that comes meanwhile gets the last rows.
+ * Reads rows for a scrape. Only one reading is in flight at a time, so it holds at most one
+ * connection of the pool while the database hangs. A scrape that comes in the meantime gets the
+ * last rows.
  */
 function readBriefly<Row>(
   clock: Clock,

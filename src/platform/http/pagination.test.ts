@@ -7,7 +7,7 @@ const wrong = (name: string) => `The query parameter ${name} must be an integer 
 const twice = (name: string) =>
   `The query parameter ${name} is given more than once: give it once.`;
 
-test('a page is the first of ten items by default, and has at most a hundred', () => {
+test('the default is the first page with ten items, and a page has at most a hundred', () => {
   for (const [query, expected] of [
     [{}, { number: 1, items: 10 }],
     [
@@ -25,7 +25,7 @@ test('a page is the first of ten items by default, and has at most a hundred', (
   assert.deepEqual(readPage({ 'page[items]': '70' }, limits), { number: 1, items: 60 });
 });
 
-describe('a page that is no integer of at least 1 is a bad request', () => {
+describe('a page that is not an integer of at least 1 is a bad request', () => {
   for (const name of ['page[number]', 'page[items]']) {
     for (const [value, detail] of [
       ['0', wrong(name)],

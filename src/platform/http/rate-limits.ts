@@ -13,11 +13,11 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
-  // Payment links are ours, not the contract's. They have the limits of checkouts.
+  // Payment links are ours, not the contract's. They have the same limits as checkouts.
   'POST /api/payment-links': { max_requests: 1, window_seconds: 1 },
   'GET /api/payment-links': { max_requests: 1, window_seconds: 60 },
   'GET /api/payment-links/{id}': { max_requests: 5, window_seconds: 60 },
-  // Payouts are ours, not the contract's. They have the limits of refunds (decision 0081).
+  // Payouts are ours, not the contract's. They have the same limits as refunds (decision 0081).
   'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
   'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
   // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
@@ -27,8 +27,9 @@ export const endpointLimits = {
 export type Endpoint = keyof typeof endpointLimits;
 
 /**
- * Large bodies of an intermediary, whatever merchants they name. Its POST is counted after its body
- * is parsed, because the body names the merchant, so this bounds the parsing (decision 0007).
+ * Large bodies from an intermediary, whatever merchants they name. An intermediary's POST is
+ * counted after its body is parsed, because the body names the merchant, so this limit bounds the
+ * parsing (decision 0007).
  */
 const largeBodies: Limit = { max_requests: 10, window_seconds: 1 };
 
@@ -64,9 +65,9 @@ const planReports: Limit = { max_requests: 10, window_seconds: 24 * 3600 };
 const planAttempts: Limit = { max_requests: 20, window_seconds: 3600 };
 
 /**
- * Requests of the payment page (decision 0007). A page that waits for an outcome asks about twenty
- * times a minute. Mobile networks put thousands of shoppers behind one address, so a link that
- * exists is counted by itself: no other link uses up its requests.
+ * Requests from the payment page (decision 0007). A page that waits for an outcome asks about
+ * twenty times a minute. Mobile networks put thousands of shoppers behind one address, so a link
+ * that exists is counted by itself: no other link uses up its requests.
  */
 const pageRequests = {
   ofLink: { max_requests: 240, window_seconds: 60 },
@@ -102,13 +103,13 @@ export const declineLimits = {
   ofMerchant: { max_requests: 100, window_seconds: 600 },
 } satisfies Record<string, Limit>;
 
-/** Requests of the console per client address: a busy person makes a few a second. */
+/** Console requests per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
 /**
  * Different pages of lists that name people, per person. More than this counts as reading in bulk.
  */
 const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
-/** Attempts to sign in to the console, per client address. An office may share one. */
+/** Attempts to sign in to the console, per client address. An office may share an address. */
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
 /**
@@ -120,15 +121,15 @@ const ofMerchantADay = {
   access: { max_requests: 50, window_seconds: 24 * 3600 },
   /** Bank accounts that are proposed. */
   account: { max_requests: 10, window_seconds: 24 * 3600 },
-  /** Rotations of client secrets and signing keys. A leaked one cannot wait, so it is generous. */
+  /** Rotations of client secrets and signing keys. A leak cannot wait, so the limit is generous. */
   rotation: { max_requests: 100, window_seconds: 24 * 3600 },
 } satisfies Record<string, Limit>;
 
 const tooManyToday = {
   access:
-    'People of this merchant were invited or changed 50 times today. Go on tomorrow, or ask the payment service. You can still revoke a person.',
+    'People of this merchant were invited or changed 50 times today. Continue tomorrow, or ask the payment service. You can still revoke a person.',
   account:
-    'Ten bank accounts of this merchant were proposed today. Propose the right one tomorrow, or ask the payment service to propose it.',
+    'Ten bank accounts were proposed for this merchant today. Propose the right one tomorrow, or ask the payment service to propose it.',
   rotation:
     'Secrets and keys of this merchant were rotated 100 times today. If one leaked, revoke its integration now, or ask the payment service to rotate it.',
 } satisfies Record<keyof typeof ofMerchantADay, string>;
@@ -141,7 +142,7 @@ const testCallbacks = {
   ofPerson: { max_requests: 20, window_seconds: 600 },
   ofMerchant: { max_requests: 60, window_seconds: 3600 },
 } satisfies Record<string, Limit>;
-const tooManyTests = 'Too many test callbacks were sent. Wait some minutes, and send the next one.';
+const tooManyTests = 'Too many test callbacks were sent. Wait a few minutes and send the next one.';
 
 export type Count = { count: number; resetsInMilliseconds: number };
 
@@ -189,8 +190,8 @@ export function createRateLimits(store: RateLimitStore) {
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
     },
     /**
-     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page counts
-     * only once, because it refreshes itself: call `noteShown` before it is shown.
+     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page
+     * counts only once, because it refreshes itself: call `noteShown` before showing it.
      */
     async listPage(
       person_id: string,
@@ -274,7 +275,7 @@ const pageLimits = (hit: Hit) => ({
     await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
   /**
-   * A request of the payment page. Links that do not exist have a separate window per network, so
+   * A request from the payment page. Links that do not exist have a separate window per network, so
    * guesses do not use up the requests of shoppers with the same address.
    */
   async paymentPage(network: string, checkout_id: string | null, isWhole: boolean): Promise<void> {
@@ -287,14 +288,14 @@ const pageLimits = (hit: Hit) => ({
       isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
   },
-  /** A new checkout of a payment link. A request that leads to an existing one is not counted here. */
+  /** A new checkout from a payment link. A request that leads to an existing one does not count. */
   async linkCheckout(link_id: string, network: string): Promise<void> {
     const { ofNetwork, ofLink, firstOfLink } = linkCheckouts;
     const { limit, remaining } = await hit(`link checkout ${link_id} ${network}`, ofNetwork);
     if (limit - remaining <= firstOfNetwork) await hit(`link first ${link_id}`, firstOfLink);
     else await hit(`link checkout ${link_id}`, ofLink);
   },
-  /** A document made for the shopper. The request also counts as one of the page. */
+  /** A document made for the shopper. The request also counts as one from the page. */
   async document(checkout_id: string, network: string): Promise<void> {
     await hit(`document ${checkout_id} ${network}`, pageRequests.documentsOfLink);
   },

@@ -56,7 +56,7 @@ export function takeRawBodies(
   });
 }
 
-/** The bytes and their media type; a 400 when that is not one of these. */
+/** The bytes and their media type; a 400 when the media type is not one of these. */
 export function rawBodyOf<T extends string>(
   request: FastifyRequest,
   mediaTypes: readonly T[],
@@ -74,7 +74,7 @@ export function rawBodyOf<T extends string>(
 
 const json = ['application/json'] as const;
 
-/** The JSON object in the body; a 400 when it is not one. */
+/** The JSON object in the body; a 400 when the body is not one. */
 export function jsonBodyOf(request: FastifyRequest): {
   value: JsonObject;
   compact: Buffer;

@@ -24,8 +24,8 @@ export const compileWhenUsed: FastifySerializerCompiler<object> = ({ schema }) =
 type Union = { anyOf?: { type?: string; const?: unknown; anyOf?: object[] }[] };
 
 /**
- * Replaces a union of something with null by "nullable". For a union the compiler would generate a
- * validator, which each answer would call for each such member.
+ * Replaces a union with null by "nullable". For a union the compiler would generate a validator,
+ * which every answer would call for every such member.
  */
 function withNullables<Part>(part: Part): Part {
   if (Array.isArray(part)) return part.map(withNullables) as Part;

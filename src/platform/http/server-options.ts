@@ -36,10 +36,10 @@ export const serverOptions = (
   genReqId: () => deps.random.uuid(),
   requestIdHeader: false as const,
   trustProxy: trustedProxies(deps.trustProxy) as never,
-  // Slow clients are closed, so that they do not hold connections that others need.
+  // Slow clients are disconnected, so that they do not hold connections that others need.
   requestTimeout: 9_000,
-  // Clients that do not read their answer are closed. The time is longer than any answer takes: a
-  // request may wait while the database restarts.
+  // Clients that do not read their answer are disconnected. The time is longer than any answer
+  // takes: a request may wait while the database restarts.
   connectionTimeout: 60_000,
   ...listenerOptions(tls, {
     headersTimeout: 5_000,
@@ -54,7 +54,7 @@ export const serverOptions = (
   exposeHeadRoutes: true,
 });
 
-/** A client that stalls in the handshake is closed like one that stalls in its headers. */
+/** A client that stalls in the handshake is disconnected like one that stalls in its headers. */
 export const tlsLimits = { minVersion: 'TLSv1.2', handshakeTimeout: 5_000 } as const;
 
 /** A server with TLS has the handlers and the limits of one without, so the types need not differ. */

@@ -62,7 +62,7 @@ type SchemaParts = {
   anyOf?: TSchema[];
 };
 
-/** Every member in a schema, outside of arrays, as the path of names that leads to it. */
+/** Every member in a schema, outside arrays, as the path of names that leads to it. */
 function membersOf(
   schema: TSchema,
 ): { names: string[]; parts: SchemaParts; isOptional: boolean }[] {
@@ -197,8 +197,8 @@ type FindUnfaithful = (value: unknown, path: string, report: (path: string) => v
 
 /**
  * Finds text that PostgreSQL or JSON cannot store (decision 0002), in the members that the schema
- * knows. Other members are ignored and never stored. Null if the schema allows no text: then a text
- * has its error already.
+ * knows. Other members are ignored and never stored. Null if the schema allows no text, because any
+ * text is then an error already.
  */
 function unfaithfulFinder(schema: TSchema): FindUnfaithful | null {
   const { type, items, properties } = schema as SchemaParts & { type?: string; items?: TSchema };

@@ -9,8 +9,8 @@ export type Clock = {
   /** Resolves after the given time, or as soon as the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   /**
-   * Calls `run` after the given time unless it is cancelled. Cheaper than `sleep` with a signal. Used for
-   * time-outs of other work, so it does not keep a process alive.
+   * Calls `run` after the given time unless it is cancelled. It is cheaper than `sleep` with a
+   * signal. It is for the time-outs of other work, so it does not keep a process alive.
    */
   after(milliseconds: number, run: () => void): Cancel;
 };
@@ -56,7 +56,7 @@ export async function within(
   try {
     await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
   } finally {
-    // Without a reason, an error with a stack would be made.
+    // Without a reason, `abort` would create an error with a stack.
     done.abort('done');
   }
 }

@@ -16,7 +16,7 @@ test('no part of a text becomes a formula where a spreadsheet splits at semicolo
   }
 });
 
-test('quotes, commas and line breaks stay inside of one cell', () => {
+test('quotes, commas and line breaks stay inside one cell', () => {
   const rows = [
     ['one', 'two'],
     ['a "b", c\r\nd', null],

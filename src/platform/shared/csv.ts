@@ -5,7 +5,7 @@ import { decimal } from './money.ts';
  */
 export type Cell = string | number | boolean | { cents: number } | null;
 
-/** Lines of CSV according to RFC 4180. */
+/** Writes lines of CSV according to RFC 4180. */
 export function writeCsv(rows: Cell[][]): string {
   return rows.map((row) => `${row.map(writeCell).join(',')}\r\n`).join('');
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A UUID of version 8 that is derived from its parts: the same parts always give the same id, also
- * in a database that was restored from a backup.
+ * A version 8 UUID that is derived from its parts: the same parts always give the same id, even in
+ * a database that was restored from a backup.
  */
 export function derivedId(...parts: [kind: string, ...(string | number)[]]): string {
   const bytes = createHash('sha256').update(parts.join('\n')).digest().subarray(0, 16);

@@ -17,7 +17,7 @@ test('a file is what its content says, and has the size that its header says', (
   assert.equal(readFileType(trailer), 'image/jpeg');
 });
 
-test('a file that is cut off, of another type or made up has no type', () => {
+test('a file that is truncated, made up or of another type has no type', () => {
   const whole = [pdfFile('x'.repeat(2_000)), pngFile(2, 2), jpegFile];
   for (const file of whole) assert.equal(readFileType(file.subarray(0, -3)), null);
   for (const bytes of [

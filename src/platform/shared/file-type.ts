@@ -4,8 +4,8 @@ export const fileTypes = ['application/pdf', 'image/png', 'image/jpeg'] as const
 export type FileTypeName = (typeof fileTypes)[number];
 
 /**
- * How the names of files end. A machine opens a file by its name, so a file whose name ends like a
- * program's would run.
+ * The file name extensions of each type. A computer opens a file according to its extension, so a
+ * file with the extension of a program would run.
  */
 export const fileEndings: Record<FileTypeName, readonly [string, ...string[]]> = {
   'application/pdf': ['.pdf'],
@@ -15,13 +15,13 @@ export const fileEndings: Record<FileTypeName, readonly [string, ...string[]]> =
 
 export type ImageSize = { width: number; height: number };
 
-/** The type of a file; null if the type is another or the file is truncated. */
+/** The type of a file; null if it is not one of ours or the file is truncated. */
 export function readFileType(bytes: Buffer): FileTypeName | null {
   if (isPdf(bytes)) return 'application/pdf';
   return readImage(bytes)?.type ?? null;
 }
 
-/** The type and the size of an image; null if the type is another or the file is truncated. */
+/** The type and the size of an image; null if the type is not ours or the file is truncated. */
 export function readImage(
   bytes: Buffer,
 ): (ImageSize & { type: Exclude<FileTypeName, 'application/pdf'> }) | null {
@@ -43,7 +43,7 @@ function readPng(bytes: Buffer): ImageSize | null {
   return sizeOf(bytes.readUInt32BE(16), bytes.readUInt32BE(20));
 }
 
-/** Goes from marker to marker until it finds the one with the size. */
+/** Reads marker after marker until one has the size. */
 function readJpeg(bytes: Buffer): ImageSize | null {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   // A camera may append data of its own after the end of the image.

@@ -1,5 +1,5 @@
 /**
- * Runs the work of one key one piece after another within this process. Use it for work that waits
+ * Runs work with the same key one piece at a time within this process. Use it for work that waits
  * for the same row. Queued work holds no database connection, so it takes none from other keys.
  */
 export function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {

@@ -15,7 +15,7 @@ type ProgramOptions = {
 type Program = {
   readonly deps: { clock: Clock; log: Logger };
   readonly options: ProgramOptions;
-  /** The process that runs now. `spawnProgram` writes it. */
+  /** The running process. `spawnProgram` writes it. */
   child: ChildProcess | null;
   /** Whether `stop` was called. */
   isStopping: boolean;
@@ -41,7 +41,7 @@ async function spawnProgram(program: Program, port: number): Promise<string> {
   const child = spawn(process.execPath, [file], {
     env: env(port),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Ctrl-C in a terminal must not reach it, because it stops after the processes that use it.
+    // Ctrl-C in a terminal must not reach the program: it stops after the processes that use it.
     detached: true,
   });
   program.child = child;
@@ -77,7 +77,7 @@ async function keepRunning(program: Program, port: number): Promise<void> {
   while (!program.isStopping) {
     if (isUp && program.child) await once(program.child, 'exit');
     if (program.isStopping) return;
-    log.error({ program: name }, 'a program died and is started again');
+    log.error({ program: name }, 'a program died and is being restarted');
     await clock.sleep(200);
     isUp = await spawnProgram(program, port).then(
       () => true,
@@ -116,7 +116,7 @@ async function untilListening(
     if (isListening) onErrorLine(line);
     else errorText = `${errorText}${line}\n`.slice(-2_000);
   });
-  // `close` comes after all output was read, `exit` may come before.
+  // `close` comes after all output has been read; `exit` may come earlier.
   const ended = once(child, 'close').then(() => {
     const code = /EADDRINUSE|EACCES/.exec(errorText)?.[0];
     const text = `${name[0]?.toUpperCase()}${name.slice(1)} did not start. ${errorText}`;

@@ -2,7 +2,7 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto';
 
 /** The only source of ids and randomness. A simulation passes a seeded one. */
 export type Random = {
-  /** UUIDs of version 7: new rows are neighbours in the index, however large the table is. */
+  /** Version 7 UUIDs: new rows are neighbours in the index, however large the table is. */
   uuid(): string;
   bytes(length: number): Buffer;
 };

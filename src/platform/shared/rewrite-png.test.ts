@@ -40,7 +40,7 @@ test('only pixels and colours of a PNG remain, and it stays the same when it is 
   assert.equal(written(hidden).includes('<?php'), false);
 });
 
-test('a file that is no small, whole and plain PNG is refused with the reason', () => {
+test('a file that is not a small, whole and plain PNG is refused with the reason', () => {
   const plain = pngFile(40, 20);
   const damaged = Buffer.from(plain);
   damaged.writeUInt8(0x7f, plain.indexOf('IDAT') + 6);
@@ -59,9 +59,9 @@ test('a file that is no small, whole and plain PNG is refused with the reason', 
     [pngFile(15, 20), 'It has 15 × 20 pixels. It may have 16 × 16 to 400 × 100.'],
     [pngFile(401, 20), 'It has 401 × 20 pixels. It may have 16 × 16 to 400 × 100.'],
     [header((data) => data.writeUInt32BE(2 ** 31, 0)), /It has 2147483648 × 20 pixels/],
-    [header((data) => data.writeUInt8(16, 8)), /8 bits a channel/],
-    [header((data) => data.writeUInt8(1, 12)), /not interlaced/],
-    [header((data) => data.writeUInt8(5, 9)), /8 bits a channel/],
+    [header((data) => data.writeUInt8(16, 8)), /8 bits per channel/],
+    [header((data) => data.writeUInt8(1, 12)), /without interlacing/],
+    [header((data) => data.writeUInt8(5, 9)), /8 bits per channel/],
     [header((data) => data.writeUInt8(3, 9)), 'It is damaged.'],
     [damaged, 'It is damaged.'],
     [withPixels(40, 20, bomb), 'It is damaged.'],

@@ -37,7 +37,7 @@ export function rewritePng(
   const values = valuesOf[header[9] ?? -1];
   const isPlain = header[8] === 8 && header[10] === 0 && header[11] === 0 && header[12] === 0;
   if (values === undefined || !isPlain) {
-    return { problem: 'Save it with 8 bits a channel, and not interlaced.' };
+    return { problem: 'Save it with 8 bits per channel and without interlacing.' };
   }
   const colours = readColours(chunks, header[9] ?? 0);
   const rows = inflateRows(chunks.get('IDAT'), { height, bytes: width * values });

@@ -9,8 +9,8 @@ import {
 import type { Random } from './random.ts';
 
 /**
- * Both ciphers encrypt and authenticate, with a key of 256 bits, a nonce of 12 bytes and a tag of
- * 16. If one of them is broken, an operator changes to the other.
+ * Both ciphers encrypt and authenticate, with a 256-bit key, a 12-byte nonce and a 16-byte tag. If
+ * one of them is broken, an operator changes to the other.
  */
 export const sealingCiphers = ['aes-256-gcm', 'chacha20-poly1305'] as const;
 export type SealingCipher = (typeof sealingCiphers)[number];
@@ -117,8 +117,8 @@ export function createSealing(
 const typed = (cipher: SealingCipher) => cipher as 'aes-256-gcm';
 
 function tokenMac(key: MasterKey, ids: Buffer): Buffer {
-  // A digest as bytes allocates memory of its own, which costs as much as the digest. As a text it
-  // does not.
+  // A digest as a buffer allocates memory, which costs as much as the digest itself. A digest as a
+  // string does not.
   const digest = createHmac('sha256', key.tokenMacKey).update(ids).digest('latin1');
   return Buffer.from(digest.slice(0, macLength), 'latin1');
 }
@@ -127,8 +127,8 @@ function derive(masterKey: Buffer): MasterKey {
   const subkey = (purpose: string) =>
     Buffer.from(hkdfSync('sha256', masterKey, '', `tranche ${purpose}`, 32));
   const sealingKeyFor = (cipher: SealingCipher): SealingKey => {
-    // The name of the first cipher is empty, because values sealed before there were two do not
-    // have one.
+    // The name of the first cipher is empty, because values that were sealed before the second one
+    // existed have no name.
     const name = cipher === 'aes-256-gcm' ? '' : ` ${cipher}`;
     const digest = createHash('sha256')
       .update(subkey(`fingerprint${name}`))

@@ -4,6 +4,6 @@ export type Territory = {
   currency: string;
   time_zone: string;
   locale: string;
-  /** The smallest payment that the card gateway takes, in cents (decision 0027). */
+  /** The smallest payment that the card gateway accepts, in cents (decision 0027). */
   payment_min: number;
 };

@@ -1,4 +1,4 @@
-/** An array of a JSON document that is too long for memory. It is written page by page. */
+/** An array in a JSON document that is too long for memory. It is written page by page. */
 export class PagedArray {
   readonly pages: AsyncIterable<unknown[]>;
   constructor(pages: AsyncIterable<unknown[]>) {

@@ -1,5 +1,5 @@
-// The usual mistakes in signing (decision 0005), as guesses about how a wrong signature was made.
-// The service tries them on a request that it refuses. The page at /docs/signature tries them in a
+// Common mistakes in signing (decision 0005), as guesses about how a wrong signature was made. The
+// service tries them on a request that it refuses. The page at /docs/signature tries them in a
 // browser, so this file imports nothing and leaves the digests to its callers.
 
 /** 64 bytes of HMAC-SHA512 in standard Base64. */

@@ -36,8 +36,8 @@ export function verifySignature(
 }
 
 /**
- * Says in a sentence or two which mistake produced a wrong signature, or null when we cannot tell
- * (decision 0005). The bodies are those of a request that `readJson` accepted.
+ * Returns a sentence or two about the mistake that produced a wrong signature, or null when we
+ * cannot tell (decision 0005). The bodies are those of a request that `readJson` accepted.
  *
  * This does not help a forger. It only answers "would this mistake give exactly this digest?", and
  * an attacker who can ask that already holds the digest. It never shows a digest or a key; whether

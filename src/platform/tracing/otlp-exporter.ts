@@ -29,7 +29,7 @@ const kinds: Record<SpanKind, number> = { internal: 1, server: 2, client: 3 };
 
 /**
  * Sends spans to a collector by OTLP over HTTP, as JSON. Spans are dropped if the collector does
- * not take them: the service never waits for it.
+ * not accept them: the service never waits for it.
  */
 export function createOtlpExporter(
   { clock, log }: { clock: Clock; log: Logger },
@@ -73,7 +73,7 @@ export function createOtlpExporter(
     });
     await answer.body.dump();
     if (answer.statusCode >= 300) {
-      throw new Error(`the collector of traces answered ${answer.statusCode}`);
+      throw new Error(`the trace collector answered ${answer.statusCode}`);
     }
   }
 

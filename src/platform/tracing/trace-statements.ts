@@ -9,7 +9,7 @@ type Query = (...args: unknown[]) => unknown;
 export function traceStatements(target: { query: unknown }): void {
   const query = (target.query as Query).bind(target);
   target.query = (...args: unknown[]) => {
-    // The pool passes a callback to its connection, which would run outside of the current span.
+    // The pool passes a callback to its connection, which would run outside the current span.
     if (typeof args.at(-1) === 'function') return query(...args);
     const [first] = args;
     const text = typeof first === 'string' ? first : ((first as { text?: string }).text ?? '');

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 
-// Spans of OpenTelemetry (decision 0103). The current span travels with the work in an async
-// context, as the deadline does. Without a tracer there is no current span, and everything here does
+// OpenTelemetry spans (decision 0103). The current span travels with the work in an async context,
+// as the deadline does. Without a tracer there is no current span, and everything here does
 // nothing.
 //
 // A checkout has a trace of its own, whose id is the checkout's: the requests of its shopper, the
@@ -116,14 +116,14 @@ function beginSpan(
   };
 }
 
-/** A span without a parent in this process is the last of its trace here. */
+/** Ends a span. When the trace's first span in this process ends, its ended spans are exported. */
 export function endSpan(span: Span): void {
   const { trace } = span;
   const { tracer } = trace;
   span.endedAt = trace.offset + tracer.clock.monotonic();
   if (trace.ended !== null && trace.ended.length < spansMax) trace.ended.push(span);
   if (typeof span.parent === 'object' && span.parent !== null) {
-    // This span belongs to work that went on after the answer was sent.
+    // This span belongs to work that continued after the answer was sent.
     if (trace.ended === null && isSampled(trace)) tracer.export([span]);
     return;
   }
@@ -160,8 +160,8 @@ export function beginPart(name: string, kind: SpanKind): Span | null {
 }
 
 /**
- * Runs work that serves many requests outside of the current span, so that it does not count as
- * part of one request.
+ * Runs work that serves many requests outside the current span, so that it does not count as part
+ * of one request.
  */
 export function outsideSpans<T>(work: () => T): T {
   return current.getStore() ? current.run(undefined, work) : work();
@@ -222,7 +222,7 @@ export function currentTraceId(): { trace_id: string } | Record<string, never> {
   return span ? { trace_id: span.trace.id } : {};
 }
 
-/** The header of W3C Trace Context for a request that the current work sends. */
+/** The W3C Trace Context header for a request that the current work sends. */
 export function traceHeaders(): { traceparent: string } | Record<string, never> {
   const span = current.getStore();
   if (!span) return {};
@@ -239,7 +239,7 @@ export function parseTraceparent(
   );
   if (!match) return null;
   const [, version, traceId = '', spanId = '', rest] = match;
-  // Later versions may add to the end, version 00 may not.
+  // Later versions may add to the end; version 00 may not.
   if (version === 'ff' || (version === '00' && rest !== undefined)) return null;
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
   return { traceId, spanId };

@@ -6,12 +6,12 @@ import {
 } from '#purchases/callbacks/delivery/destination.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
-/** Where callbacks may go. */
+/** The addresses that callbacks may go to. */
 export type EventDeps = { callbackAllow: Destinations };
 
 const urlCharactersMax = 2048;
 
-/** Sets which events an integration gets, at an address that callbacks may be sent to. */
+/** Sets which events an integration gets, and at which address. Callbacks must be allowed there. */
 export async function chooseEvents(
   deps: OperatorDeps & EventDeps,
   operator: string,
@@ -21,7 +21,7 @@ export async function chooseEvents(
   if (typeof text === 'string') {
     const url = text.length <= urlCharactersMax ? URL.parse(text) : null;
     const problem = url ? explainBadNotifyUrl(url, deps.callbackAllow) : 'must be an https URL';
-    if (problem !== null) throw new OperatorError(`The address of events ${problem}.`);
+    if (problem !== null) throw new OperatorError(`The address for events ${problem}.`);
   }
   return await setEvents(deps, operator, wanted);
 }

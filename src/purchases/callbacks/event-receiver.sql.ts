@@ -5,7 +5,7 @@ import type { Handle } from '#platform/database/database.ts';
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
- * The integration that created a checkout, if it asked for this kind of event, with the address. A
+ * The integration that created a checkout, with its address, if it asked for this kind of event. A
  * v1 receiver accepts only forms, so its address is not used for events. A payment link may have no
  * address.
  */

@@ -16,10 +16,10 @@ export type TestCallbackDeps = OperatorDeps &
 const shownBytesMax = 1_024;
 
 /**
- * Sends one test callback to an address, signed as a real one with the integration's key, and
- * returns the answer. It is not stored as a callback, is not repeated and does not count in
- * statistics. No receiver can mistake it for a payment: it reports a cancelled order, whose
- * reference no order has, and the sender cannot choose any of it (decision 0033).
+ * Sends one test callback to an address, signed like a real one with the integration's key, and
+ * returns the answer. It is not stored as a callback, is not retried and does not count in the
+ * statistics. No receiver can mistake it for a payment: it reports a cancelled order under a
+ * reference that no order has, and the sender cannot choose any of its contents (decision 0033).
  */
 export async function sendTestCallback(
   deps: TestCallbackDeps,
@@ -81,7 +81,7 @@ export function explainTest({
   status,
   reason,
 }: Pick<Exchange, 'delivered' | 'status' | 'reason'>): string {
-  if (delivered) return 'Your server took the test callback.';
+  if (delivered) return 'Your server accepted the test callback.';
   const failure = explainFailure(reason);
   if (failure !== null) return failure;
   if (status === null) return `No answer came (${reason}).`;
@@ -89,10 +89,10 @@ export function explainTest({
     return `Your server answered ${status}. Redirects are not followed: use the address that it leads to.`;
   }
   if (status === 401 || status === 403 || status === 400) {
-    return `Your server refused it with ${status}. If it verifies the signature, compare its signing key with this integration's. It must ask for no login.`;
+    return `Your server refused it with ${status}. If it verifies the signature, compare its signing key with this integration's. It must not require a login.`;
   }
   if (status === 404 || status === 422) {
     return `Your server answered ${status}. That is right if it verified the signature and did not find the order: this one does not exist. Otherwise check the path.`;
   }
-  return `Your server answered ${status}. A callback counts as delivered with a 2xx only.`;
+  return `Your server answered ${status}. A callback counts as delivered only if the answer is 2xx.`;
 }

@@ -89,7 +89,7 @@ export const getCheckoutOperation: Operation = {
   tag: 'Checkouts',
   summary: 'Get one checkout',
   description:
-    'For targeted reconciliation, for example of an order that still waits for its callback after an hour. Not for polling in bulk.',
+    'For targeted reconciliation, for example of an order that is still waiting for its callback after an hour. Not for polling in bulk.',
   answer: { description: 'The checkout.', example: { data: exampleCheckout } },
   refusals: {
     404: {

@@ -50,7 +50,8 @@ const LineItemSchema = Type.Object(
 
 /** The members of a new checkout. A payment link takes most of them. */
 export const members = {
-  // There is no `minimum`: the refusal of an amount outside the bands names the bands.
+  // There is no `minimum`, because an amount outside the bands is refused with a text that names
+  // the bands.
   amount: Type.Integer({
     description:
       'Total payable amount in cents. Must fall inside one band of the merchant config `rules`.',
@@ -155,7 +156,7 @@ export const CheckoutResource = Type.Object(
   { title: 'Checkout', description: 'One order to be paid in instalments.' },
 );
 
-/** A row as the answer. The response schema of the route picks its attributes. */
+/** The answer for a row. The route's response schema picks the attributes. */
 export const checkoutResource = (checkout: Checkout): Type.Static<typeof CheckoutResource> => ({
   id: checkout.id,
   type: 'checkouts',

@@ -103,7 +103,7 @@ const selectOne = compileOnce((db, { merchant_id, id }: Key) =>
   selectCheckout(db, merchant_id, id),
 );
 
-/** The newest checkout of a merchant that matches and was not created by v1. */
+/** The merchant's newest checkout that matches the filter and was not created through v1. */
 export async function findNewestCheckout(
   db: Handle,
   merchant_id: string,
@@ -229,7 +229,7 @@ export async function findMove(
   return row ?? null;
 }
 
-/** An open checkout can be paid until now, and no longer. */
+/** Lets an open checkout expire at `now`, unless it has expired already. */
 export async function moveExpired(
   db: Handle,
   { merchant_id, id }: Key,

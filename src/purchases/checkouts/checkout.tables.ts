@@ -16,7 +16,7 @@ declare module '#platform/database/tables.ts' {
       amount: Fixed<number>;
       currency: Fixed<string>;
       client_reference_id: Fixed<string>;
-      /** Null if no callback is made. Only a checkout of a payment link has none. */
+      /** Null if the checkout makes no callback, which only a payment link allows. */
       notify_url: Fixed<string | null>;
       /** Null if the shopper stays on our page, which only a payment link allows. */
       success_url: Fixed<string | null>;
@@ -32,18 +32,18 @@ declare module '#platform/database/tables.ts' {
       signed: Fixed<boolean>;
       created_at: Fixed<Timestamp>;
       expires_at: Fixed<Timestamp>;
-      /** When it became `successful` or `cancelled`. */
+      /** When the checkout became `successful` or `cancelled`. */
       completed_at: Timestamp | null;
       /**
-       * Authenticates its v1 callback;
-       * null for a checkout that was created by v2 (decision 0040).
+       * Authenticates the v1 callback; null for a checkout that was created through v2 (decision
+       * 0040).
        */
       sealed_verify: Fixed<Buffer | null>;
       /** The shopper's language; null until the shopper has chosen one or paid. */
       language: Language | null;
       /** When the shopper's data was erased (decision 0070). */
       erased_at: Timestamp | null;
-      /** The payment link that it was made from. */
+      /** The payment link that the checkout was made from. */
       payment_link_id: Fixed<string | null>;
       /** The gateway that holds its payments. Only `give-to-gateway.ts` changes it. */
       gateway: GatewayName;

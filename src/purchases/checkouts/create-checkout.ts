@@ -35,7 +35,7 @@ export type CreateDeps = {
   commitCheckout: CommitCheckout;
 };
 
-/** A checkout with a `transaction_verify` was created by v1 and gets a v1 callback (decision 0040). */
+/** A checkout with a `transaction_verify` comes from v1 and gets a v1 callback (decision 0040). */
 export async function createCheckout(
   deps: CreateDeps,
   post: SignedPost & { keyed: KeyedRequest | null },
@@ -93,7 +93,7 @@ export function newCheckout(
   };
 }
 
-/** Creates a checkout as the last step of the caller's transaction, and commits it. */
+/** Creates a checkout as the last step of the caller's transaction, and commits the transaction. */
 export async function commitCheckoutIn(
   { client, commit }: Transaction,
   checkout: NewCheckout,
@@ -118,7 +118,7 @@ export function pickCustomer(customer: Customer): Customer {
   };
 }
 
-/** A checkout that waits for its commit. `at` is the merchant's time. */
+/** A checkout that is waiting for its commit. `at` is the merchant's time. */
 type Waiting = SignedPost & {
   keyed: KeyedRequest | null;
   checkout: NewCheckout;
@@ -144,7 +144,7 @@ export function checkoutCommits(deps: {
 }
 
 /**
- * A batch in its transaction. Each step decides the outcome of some checkouts, and the last one
+ * A batch and its transaction. Each step decides the outcome of some checkouts, and the last one
  * creates the rest.
  */
 type Batch = {
@@ -201,7 +201,7 @@ async function refuseUnsignedPosts(batch: Batch): Promise<void> {
 }
 
 /**
- * Records the answers of requests with an Idempotency-Key. A request whose key is taken gets the
+ * Records the answers to requests with an Idempotency-Key. A request whose key is taken gets the
  * stored answer.
  */
 async function takeKeys(batch: Batch): Promise<void> {
@@ -256,7 +256,7 @@ const created = ({ checkout }: Waiting): CreatedCheckout => ({
   merchant_id: checkout.merchant_id,
 });
 
-/** Per merchant: the number of rows to add, and the merchant's time. */
+/** The number of rows to add for each merchant, and the merchant's time. */
 function roomFor(group: Waiting[], each: number): Map<string, { count: number; at: Timestamp }> {
   const room = new Map<string, { count: number; at: Timestamp }>();
   for (const { checkout, at } of group) {

@@ -29,7 +29,7 @@ export function usePaymentLinks(
 type Key = { merchant_id: string; id: string };
 const opened = new WeakMap<FastifyRequest, Key | null>();
 
-/** The checkout whose link was requested, or null. A token is opened once per request. */
+/** The checkout whose link was requested, or null. Each request opens its token only once. */
 export function checkoutOfLink(sealing: Sealing, request: FastifyRequest): Key | null {
   const known = opened.get(request);
   if (known !== undefined) return known;

@@ -1,6 +1,9 @@
 import type { Sealing } from '#platform/shared/sealing.ts';
 
-/** A payment token is the sealed ids of its checkout. Only we can read it, and nothing is stored. */
+/**
+ * A payment token consists of the sealed ids of its checkout. Only we can read it. It is not
+ * stored.
+ */
 export function paymentToken(
   sealing: Sealing,
   checkout: { merchant_id: string; id: string },

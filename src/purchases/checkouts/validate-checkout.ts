@@ -34,8 +34,8 @@ export function validateCheckout(
 }
 
 /**
- * The bad fields of a body. Without a merchant, its rules are not checked. `isRule` marks an error
- * that depends on the merchant's rules or our settings, which can change.
+ * Lists the bad fields of a body. Without a merchant, no merchant's rules are checked. `isRule`
+ * marks an error that depends on the merchant's rules or our settings, which can change.
  */
 export function explainCheckout(
   body: unknown,

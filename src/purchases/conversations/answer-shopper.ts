@@ -23,8 +23,9 @@ export type Answer = {
 };
 
 /**
- * A person answers the shopper. The answer is mailed and shown on the plan page. The text is not in
- * the audit, because it may contain personal data, and erasing a shopper must delete it.
+ * Writes a person's answer to the shopper, which is mailed and shown on the plan page. The audit
+ * does not contain the text, because it may hold personal data, which erasing a shopper must
+ * delete.
  */
 export async function answerShopper(
   deps: OperatorDeps & QueueDeps,
@@ -36,7 +37,7 @@ export async function answerShopper(
   const key = { merchant_id: merchant.id, checkout_id };
   const text = cleanText(answer.text);
   if (text === '' || text.length > answerCharactersMax) {
-    throw new OperatorError(`An answer has 1 to ${answerCharactersMax} characters.`);
+    throw new OperatorError(`An answer must have 1 to ${answerCharactersMax} characters.`);
   }
   if (!deps.sendsMessages) {
     throw new OperatorError('This service sends no e-mail, so the shopper cannot be answered.');
@@ -46,14 +47,14 @@ export async function answerShopper(
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     const conversation = await lockConversation(db, key);
     if (!conversation || !checkout || checkout.erased_at !== null) {
-      throw new OperatorError('The shopper was erased and cannot be answered.');
+      throw new OperatorError('The shopper’s data was erased, so no answer can be sent.');
     }
     const entries = await listEntries(db, key, entriesMax);
     const details = { request_id: answer.request_id, solves: answer.solves };
     const done = { subject_id: checkout_id, merchant_id: merchant.id, details, result: null };
     const earlier = entries.find(({ id }) => id === answer.request_id);
     if (earlier && earlier.text !== text) {
-      throw new OperatorError('This request was used for another answer. Begin a new one.');
+      throw new OperatorError('This request was already used for another answer. Begin a new one.');
     }
     if (earlier) {
       const isNewest = conversation.moved_at === earlier.at;
@@ -63,15 +64,15 @@ export async function answerShopper(
       return done;
     }
     if (conversation.moved_at !== answer.seen_at) {
-      throw new OperatorError('There are newer texts here. Read them, then answer.');
+      throw new OperatorError('There are newer messages here. Read them before you answer.');
     }
     if (entries.length >= entriesMax) {
       throw new OperatorError('This conversation is full. Write to the shopper by e-mail.');
     }
     const at = timestamp(merchant.now());
     const author = { author: 'person', person_id: personOf(deps), name: operator } as const;
-    // Otherwise the id could be that of a text in another conversation, and that text would be
-    // mailed to this shopper.
+    // Refuse an id that exists. It could be that of a text in another conversation, and that text
+    // would be mailed to this shopper.
     if (!(await insertEntry(db, { ...key, id: answer.request_id, ...author, text, at }))) {
       throw new OperatorError(
         'An answer with this request_id was written elsewhere. Use another request_id.',
@@ -86,7 +87,7 @@ export async function answerShopper(
   });
 }
 
-/** A person declares that nothing is left to do. The shopper gets no message. */
+/** Records a person's decision that nothing is left to do. The shopper gets no message. */
 export async function solveConversation(
   deps: OperatorDeps,
   operator: string,
@@ -96,7 +97,7 @@ export async function solveConversation(
   await operate(deps, operator, 'conversations solve', async (db) => {
     const conversation = await lockConversation(db, key);
     if (conversation?.moved_at !== seen_at) {
-      throw new OperatorError('There are newer texts here. Read them first.');
+      throw new OperatorError('There are newer messages here. Read them first.');
     }
     await moveConversation(db, key, { status: 'solved', moved_at: conversation.moved_at });
     const { merchant_id, checkout_id: subject_id } = key;

@@ -93,7 +93,7 @@ export async function listLastEntries(
   return new Map(rows.map((row) => [row.checkout_id, row]));
 }
 
-/** The answers that mails are about, each with the question before it, by the answer's id. */
+/** The answers that mails are about, by their ids, each with the question before it. */
 export async function listAnswers(
   db: Handle,
   merchant_id: string,

@@ -3,8 +3,8 @@ import { printable } from '#platform/shared/plain-text.ts';
 
 /**
  * A shopper's questions about a plan and the answers of people: one conversation for each plan. It
- * is `open` while the shopper wrote last, `answered` after an answer, and `solved` when a person
- * marks it as solved. A new question opens it again.
+ * is `open` if the shopper wrote last, `answered` after an answer, and `solved` when a person marks
+ * it as solved. A new question opens it again.
  */
 export const conversationStatuses = ['open', 'answered', 'solved'] as const;
 export type ConversationStatus = (typeof conversationStatuses)[number];

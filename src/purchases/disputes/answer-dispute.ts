@@ -30,7 +30,7 @@ import type { DisputeFile } from './supplied.ts';
 
 type AnswerDeps = DisputeDeps & OperatorDeps;
 
-/** A dispute by our id or by the gateway's. */
+/** Finds a dispute by our id or by the gateway's. */
 export async function mustFindDispute(
   db: Handle,
   text: string,
@@ -39,7 +39,7 @@ export async function mustFindDispute(
   const [dispute, other] = await listDisputesOfAny(db, by);
   if (other) {
     throw new OperatorError(
-      `More than one dispute is called ${text}. Name it by its own id: \`tranche disputes list\` lists them.`,
+      `More than one dispute has the reference ${text}. Use its own id: \`tranche disputes list\` shows the ids.`,
     );
   }
   const merchant = dispute && (await findMerchantRow(db, dispute.merchant_id));
@@ -49,7 +49,7 @@ export async function mustFindDispute(
   return { dispute, merchant };
 }
 
-/** A dispute and its merchant's time, which is used to answer the dispute. */
+/** Finds a dispute to answer, with its merchant on the merchant's own clock. */
 export async function mustFindToAnswer(
   deps: DisputeDeps,
   text: string,
@@ -64,8 +64,8 @@ export type EvidencePack = {
   files: DisputeFile[];
   hash: string;
   /**
-   * Whether it is staged. If so, exactly this is submitted. If not, this is what staging would
-   * store.
+   * Whether the evidence is staged. If so, exactly this is submitted. If not, this is what staging
+   * would store.
    */
   is_staged: boolean;
   /**
@@ -100,8 +100,9 @@ async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, al
 }
 
 /**
- * Stages the evidence: it is stored with the dispute here and, if it can, at the gateway, without
- * being sent to the bank. Staging again replaces it. The action is written before the gateway is called.
+ * Stages the evidence: stores it with the dispute and, if the gateway can stage evidence, at the
+ * gateway too, without sending it to the bank. Staging again replaces it. The action is recorded
+ * before the gateway is called.
  */
 export async function stageEvidence(
   deps: AnswerDeps,
@@ -162,16 +163,17 @@ async function uploadFiles(
 }
 
 const changedMeanwhile = ({ id }: Dispute) =>
-  new OperatorError(`The evidence of dispute ${id} was changed meanwhile. Look at it again.`);
+  new OperatorError(`The evidence of dispute ${id} has changed in the meantime. Review it.`);
 
-/** How long other operators wait for one who is submitting. Longer than a request to the gateway. */
+/** How long one submission blocks others. Longer than a request to the gateway takes. */
 const submittingSeconds = 120;
 
 /**
  * Submits exactly the evidence that was staged, once. `hash` identifies the evidence that the
- * operator looked at: if it was staged again since, nothing is submitted. The action is written
- * before the gateway is called. If the outcome is unknown, only the same evidence may be submitted
- * again, and the dispute is read first, because the bank may already have it.
+ * operator looked at: if evidence has been staged again since then, nothing is submitted. The
+ * action is recorded before the gateway is called. If the outcome is unknown, only the same
+ * evidence may be submitted again, and the dispute is read first, because the bank may already have
+ * the evidence.
  */
 export async function submitEvidence(
   deps: AnswerDeps,
@@ -193,7 +195,7 @@ export async function submitEvidence(
     }
     if (hash !== null && hash !== staged_hash) {
       throw new OperatorError(
-        `The evidence of dispute ${id} was staged anew since you looked at it. Look at it again.`,
+        `The evidence of dispute ${id} has been staged again since you looked at it. Look at it again.`,
       );
     }
     if (submitting_until !== null && submitting_until > at) throw beingSubmitted(current);
@@ -228,8 +230,9 @@ export async function submitEvidence(
         .submitEvidence({ key, merchant: time, dispute_ref, evidence, files }),
     );
   } catch (error) {
-    // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this
-    // evidence. Recording its answer reads the dispute again, which may be refused, too.
+    // If the gateway refused the submission, the bank has nothing, and other evidence may be
+    // staged. Otherwise the bank may have this evidence. After an answer, a refusal can only come
+    // from reading the dispute again, which `recordDispute` may do.
     const isRefused = !isAnswered && error instanceof RequestRefused;
     const to = { submitting_until: null, ...(isRefused && { submitting_at: null }) };
     await updateSubmitting(db, dispute, to);
@@ -237,7 +240,7 @@ export async function submitEvidence(
   }
 }
 
-/** Concedes a dispute for an operator: it is lost at once. */
+/** Accepts a dispute for an operator, so that it is lost at once. */
 export async function acceptDispute(
   deps: AnswerDeps,
   operator: string,
@@ -263,7 +266,7 @@ const beingSubmitted = ({ id }: Dispute) =>
     `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
   );
 
-/** Resumes the plan after a loss, for an operator: the rest of it stays due. */
+/** Resumes the plan after a lost dispute, for an operator: the rest of the plan stays due. */
 export async function resumePlan(
   deps: OperatorDeps,
   operator: string,
@@ -275,7 +278,7 @@ export async function resumePlan(
     await lockCheckout(db, merchant_id, checkout_id);
     const { dispute: current } = await mustFindDispute(db, id);
     if (current.closed_at === null) {
-      throw new OperatorError(`Dispute ${id} is ${current.status}: decide when it is over.`);
+      throw new OperatorError(`Dispute ${id} is ${current.status}: decide once it has ended.`);
     }
     const result = await endPause(db, current);
     return { subject_id: id, details: { rest: 'due' }, result };
@@ -283,8 +286,8 @@ export async function resumePlan(
 }
 
 /**
- * Records that the rest of the plan is decided. Runs in a transaction that holds the checkout's
- * lock.
+ * Ends the pause once the rest of the plan has been decided. Runs in a transaction that holds the
+ * checkout's lock.
  */
 export async function endPause(
   db: Handle,

@@ -7,7 +7,7 @@ import { lockDispute, moveDispute } from './dispute.sql.ts';
 import { asksAgainAt, asksUntil } from './dispute.ts';
 
 /**
- * Asks the merchant by mail for what it knows of the order, with a deadline before the bank's. The
+ * Asks the merchant by mail what it knows about the order, with a deadline before the bank's. The
  * mail goes to the address that the merchant shows as its contact. It names the order but not the
  * shopper.
  */

@@ -32,7 +32,7 @@ const work: MerchantDueWork<'disputes', DisputeDeps> = {
     Promise.all(disputes.map((dispute) => check(deps, merchant, dispute))),
 };
 
-/** Looks again at disputes that are due (decision 0082). */
+/** Checks the disputes that are due (decision 0082). */
 export async function checkDueDisputes(deps: DisputeDeps, stopping?: AbortSignal): Promise<number> {
   return await runDueWork(deps, work, stopping);
 }
@@ -88,8 +88,8 @@ export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
 }
 
 /**
- * Reads the disputes of a gateway page by page, from the newest down to the one that the last whole
- * poll reached. A poll that fails or skips a dispute does not move that position, so the next one
+ * Reads the disputes of a gateway page by page, from the newest down to the newest one of the last
+ * complete poll. A poll that fails or skips a dispute does not move that position, so the next one
  * reads the same pages.
  */
 export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName): Promise<void> {
@@ -112,7 +112,7 @@ export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName)
   if (isWhole && newest !== null && newest !== reached) await moveReached(db, gateway, newest);
 }
 
-/** Polls look again at a dispute of an unknown payment for this long. */
+/** How long polls keep looking at a dispute about an unknown payment. */
 const unknownHours = 24;
 
 /** Records a new dispute. Returns false if the next poll must look at it again. */
@@ -124,8 +124,8 @@ async function isSettled(
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    // This is read first. Otherwise a request could end between the two reads, and neither would
-    // show it.
+    // Open requests are read first. Otherwise one could end between the two reads, and neither read
+    // would show it.
     const isInFlight = await hasOpenCollections(db, opened_at);
     const recorded = await recordNew(deps, gateway, state, isInFlight);
     if (recorded) await alertUnknown(deps, recorded, state);
@@ -140,7 +140,7 @@ async function isSettled(
   }
 }
 
-/** An operator must look at a state that this version does not know. */
+/** Raises an alert about a status that this version does not know. */
 async function alertUnknown(
   deps: DisputeDeps,
   { merchant_id, id }: Dispute,
@@ -161,8 +161,8 @@ const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
   clock.now().since(opened_at).total('hours') > unknownHours;
 
 /**
- * Records a dispute that we did not know. If its payment is unknown, raises one alert. If a request
- * in flight may have made the payment, it waits a day before the alert.
+ * Records a dispute that is only at the gateway so far. If its payment is unknown, raises one
+ * alert: at once, or after a day if a request in flight may have made the payment.
  */
 async function recordNew(
   deps: DisputeDeps,

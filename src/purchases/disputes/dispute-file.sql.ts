@@ -55,7 +55,7 @@ export async function insertFile(
     .execute();
 }
 
-/** Removes the file of a kind from a dispute. Returns whether there was one. */
+/** Removes a dispute's file of the given kind. Returns whether there was one. */
 export async function removeFileOf(
   db: Handle,
   { merchant_id, id }: Key,

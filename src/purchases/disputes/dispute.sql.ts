@@ -16,7 +16,7 @@ export async function insertDispute(
   await db.insertInto('disputes').values(dispute).execute();
 }
 
-/** The checkout whose payment has this ID at this gateway. Null if it is not ours. */
+/** The checkout whose payment has this reference at the gateway. Null if no payment has it. */
 export async function findDisputedCheckout(
   db: Handle,
   gateway: GatewayName,
@@ -36,8 +36,8 @@ export async function findDisputedCheckout(
 }
 
 /**
- * Whether a request is in flight that may have made a payment disputed at this time. The gateway's
- * clock may differ from ours.
+ * Whether a request is in flight that may have made a payment that was disputed at this time.
+ * Allows an hour, because the gateway's clock may differ from ours.
  */
 export async function hasOpenCollections(db: Handle, opened_at: string): Promise<boolean> {
   const row = await db
@@ -72,7 +72,7 @@ export async function moveReached(
     .execute();
 }
 
-/** The disputes among these that are known, at one gateway or at any. */
+/** Returns those of the given references that are known, at one gateway or at any. */
 export async function listKnownRefs(
   db: Handle,
   gateway: GatewayName | null,
@@ -258,8 +258,8 @@ export async function listCheckoutDisputes(
 }
 
 /**
- * The dispute that moved last, for each payment and state. These are enough to know the state of
- * every payment.
+ * For each payment and state, the dispute that opened or closed last. These are enough to know the
+ * state of every payment.
  */
 export const selectDisputeStates = (
   db: Handle,
@@ -305,8 +305,8 @@ export const selectPausingLosses = (db: Handle, key: Parameters<typeof selectIds
   selectIds(db, key).where('is_pausing', '=', true).where('closed_at', 'is not', null);
 
 /**
- * The amounts that disputes of a checkout hold or took: the whole amount of open ones, the loss of
- * others.
+ * The sum that the disputes of a checkout hold or have taken: the whole amount of each open
+ * dispute, and what the others withdrew.
  */
 export async function sumDisputed(
   db: Handle,

@@ -5,14 +5,14 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Supplied } from './supplied.ts';
 
 /**
- * A payment that the cardholder reverses through the bank. An `inquiry` is only a question.
- * A dispute that `needs_response` has withdrawn the money, and evidence can be submitted once, until
+ * A payment that the cardholder reverses through the bank. An `inquiry` is only a question. A
+ * dispute that `needs_response` has withdrawn the money, and evidence can be submitted once, until
  * `due_by`. Then it is `under_review` until the bank decides: `won` returns the money, `lost` does
  * not. `closed` means that it ended without a decision.
  *
- * While it is open, nothing of the plan is collected or refunded. Winning it resumes the plan. After
- * a loss an operator decides whether the rest of the plan stays due. A refund of all of it decides
- * that, too.
+ * While a dispute is open, no payment of the plan is collected or refunded. A won dispute resumes
+ * the plan. After a lost one an operator decides whether the rest of the plan stays due. A refund
+ * of the whole rest decides that, too.
  */
 export const disputeStatuses = [
   'inquiry',
@@ -41,7 +41,7 @@ export type Dispute = {
   due_by: Timestamp | null;
   withdrawn: number;
   fee: number;
-  /** How many answers of the gateway were recorded. */
+  /** How many answers from the gateway have been recorded. */
   reads: number;
   is_pausing: boolean;
   warned_at: Timestamp | null;
@@ -56,9 +56,9 @@ export type Dispute = {
   staged_evidence: Evidence | null;
   staged_files: string[] | null;
   staged_hash: string | null;
-  /** When its submission began. From then on the evidence cannot be staged again. */
+  /** When the submission began. From then on the evidence cannot be staged again. */
   submitting_at: Timestamp | null;
-  /** No other operator submits it before this time, on the real clock. */
+  /** No other operator can submit the evidence before this time, on the real clock. */
   submitting_until: Timestamp | null;
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;
@@ -71,8 +71,8 @@ export type Dispute = {
 export const isOver = (status: DisputeStatus) => ['won', 'lost', 'closed'].includes(status);
 
 /**
- * Whether a dispute pauses the plan: an open one does, and so does a lost one until an operator has
- * decided about it.
+ * Which kind of dispute pauses the plan, if any. An open one does, and so does a lost one until an
+ * operator has decided about the rest of the plan.
  */
 export function pausingDispute(
   disputes: Pick<Dispute, 'is_pausing' | 'closed_at'>[],
@@ -91,8 +91,8 @@ const askedDays = 5;
 const askedDaysBefore = 2;
 
 /**
- * The time by which a merchant that is asked now has to answer. Close to the bank's deadline it gets
- * half of the remaining time.
+ * The time by which a merchant that is asked now has to answer. Close to the bank's deadline the
+ * merchant gets half of the remaining time.
  */
 export function asksUntil(
   { due_by }: Pick<Dispute, 'due_by'>,
@@ -107,7 +107,7 @@ export function asksUntil(
   return Temporal.Instant.compare(usual, latest) < 0 ? usual : latest;
 }
 
-/** The time from which the merchant may be asked again. Null if it was not asked yet. */
+/** The time from which the merchant may be asked again. Null if it has not been asked yet. */
 export const asksAgainAt = ({ asked_at }: Pick<Dispute, 'asked_at'>) =>
   asked_at === null ? null : Temporal.Instant.from(asked_at).add({ hours: 24 });
 
@@ -125,8 +125,8 @@ const warnsAt = (due_by: Timestamp) =>
   Temporal.Instant.from(due_by).subtract({ hours: 24 * warningDays });
 
 /**
- * Whether the gateway has withdrawn what the end of the dispute says. It may book that days after
- * the end.
+ * Whether the gateway has booked the money as the dispute ended: withdrawn after a loss, and
+ * otherwise not. It may do so days after the end.
  */
 const isBooked = ({ status, withdrawn }: Pick<Dispute, 'status' | 'withdrawn'>) =>
   (status === 'lost') === withdrawn > 0;
@@ -136,16 +136,16 @@ const bookingDays = 14;
 
 type Ended = Pick<Dispute, 'status' | 'withdrawn' | 'closed_at'>;
 
-/** Whether a person must look for the money of a dispute that has ended. */
+/** Whether the money of an ended dispute is so late that an operator must ask the gateway. */
 export const isBookingLate = (dispute: Ended, now: Temporal.Instant) =>
   dispute.closed_at !== null &&
   !isBooked(dispute) &&
   now.since(dispute.closed_at).total('days') >= bookingDays;
 
 /**
- * When a dispute is checked next. An open one is checked daily, and at its warning and its deadline.
- * One that has ended is checked until its money is booked: after an hour, then after twice the time
- * up to a day, and weekly once the money is late.
+ * When a dispute is checked next. An open one is checked daily, and at its warning and its
+ * deadline. One that has ended is checked until its money is booked: after an hour, then at
+ * intervals that double up to a day, and weekly once the money is late.
  */
 export function nextCheckAt(
   dispute: Ended & Pick<Dispute, 'due_by' | 'warned_at'>,
@@ -185,7 +185,7 @@ export function spread(
   });
 }
 
-/** The events of a dispute that a merchant's people get mail about: its opening and escalation. */
+/** The ids of the events that a merchant's people get mail about: opening and escalation. */
 export const disputeEvents = (id: string): [opened: string, escalated: string] => [
   id,
   `${id} escalated`,

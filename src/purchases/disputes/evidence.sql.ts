@@ -32,8 +32,8 @@ export type Facts = {
   authentication: Authentication | null;
   disputed: {
     /**
-     * `capture` is the first payment, `charge` one without the cardholder, and `shopper` one by the
-     * cardholder in person.
+     * `capture` is the first payment, `charge` a payment without the cardholder, and `shopper` a
+     * payment by the cardholder in person.
      */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
@@ -49,7 +49,8 @@ export type Facts = {
    */
   setup: {
     /**
-     * `new_card` means that the bank verified it, `plan_payment` that the cardholder paid with it.
+     * `new_card` means that the bank verified the card, `plan_payment` that the cardholder paid
+     * with it.
      */
     purpose: 'plan_payment' | 'new_card';
     at: Timestamp;

@@ -45,7 +45,7 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
   };
 }
 
-/** A list in one line. It says how many of its last members are left out if it would be too long. */
+/** A list on one line. If it would be too long, it ends with how many members are left out. */
 function joinUpTo(max: number, all: string[]): string {
   let length = 0;
   const fitting = all.findIndex((one) => {
@@ -62,8 +62,8 @@ export function writeHistory(dispute: Dispute, facts: Facts, merchant: MerchantR
   const time = (at: Timestamp) => timeOf(at, merchant);
   const date = (day: string) => writeDate(day, 'en');
   return [
-    `The shopper placed the order on ${time(facts.ordered_at)} and paid it on ${time(facts.completed_at)}: ${money(facts.amount)} in ${facts.number_of_payments === 1 ? '1 payment' : `${facts.number_of_payments} payments`}. All times are local times in ${merchant.territory.time_zone}.`,
-    ...(facts.card?.last4 ? [`Card of the first payment: ${sayCard(facts.card)}.`] : []),
+    `The shopper placed the order on ${time(facts.ordered_at)} and paid for it on ${time(facts.completed_at)}: ${money(facts.amount)} in ${facts.number_of_payments === 1 ? '1 payment' : `${facts.number_of_payments} payments`}. All times are local times in ${merchant.territory.time_zone}.`,
+    ...(facts.card?.last4 ? [`Card used for the first payment: ${sayCard(facts.card)}.`] : []),
     ...sayDisputed(dispute, facts, time),
     ...sayAgreement(facts, money, time),
     'The plan:',
@@ -118,26 +118,26 @@ function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] 
     const card = disputed.card?.last4 ? ` with ${sayCard(disputed.card)}` : '';
     return [
       `${payment}. The cardholder made it themselves, on the payment page, on ${time(disputed.at)}${card}.`,
-      `3-D Secure of the disputed payment: ${saySecure(disputed.authentication)}.`,
+      `3-D Secure for the disputed payment: ${saySecure(disputed.authentication)}.`,
     ];
   }
   if (disputed?.kind === 'charge') {
     const stored = setup?.card ?? facts.card;
     const card = stored?.last4 ? ` (${sayCard(stored)})` : '';
     const how = !setup
-      ? `by the first payment on ${time(facts.completed_at)}`
+      ? `with the first payment on ${time(facts.completed_at)}`
       : setup.purpose === 'new_card'
         ? `when the bank verified it on ${time(setup.at)}, with the cardholder present`
-        : `by a payment on ${time(setup.at)}, with the cardholder present`;
+        : `with a payment on ${time(setup.at)}, with the cardholder present`;
     return [
-      `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, as agreed below, without the cardholder.`,
+      `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, as agreed below, without the cardholder present.`,
       `The card was stored ${how}.`,
       `3-D Secure when the card was stored: ${saySecure(setup ? setup.authentication : facts.authentication)}.`,
     ];
   }
   return [
     `${payment}. The cardholder made it themselves, on the payment page, with the order.`,
-    `3-D Secure of the disputed payment: ${saySecure(facts.authentication)}.`,
+    `3-D Secure for the disputed payment: ${saySecure(facts.authentication)}.`,
   ];
 }
 
@@ -181,13 +181,13 @@ function sayAgreement(
   if (!setup) return first;
   return [
     ...first,
-    `The shopper agreed anew, for the card that was charged (consent version ${setup.consent.version}), on ${time(setup.at)}:`,
+    `The shopper agreed again, for the card that was charged (consent version ${setup.consent.version}), on ${time(setup.at)}:`,
     ...sayAnew(setup),
     ...list(setup.consent),
   ];
 }
 
-/** The language of a version. Undefined if the wording has changed since then. */
+/** The language of a consent version. Undefined if the wording has changed since then. */
 const languageOf = ({ version }: AgreedConsent) =>
   languages.find((one) => consentVersion(one) === version);
 
@@ -247,9 +247,7 @@ const evidenceNames: Record<keyof Evidence, string> = {
   history: 'History',
 };
 
-/**
- * The names are in the order of `evidenceNames`, because the database changes the order of fields.
- */
+/** The fields in the order of `evidenceNames`, because the database does not keep their order. */
 export const namedEvidence = (evidence: Evidence): { name: string; text: string }[] =>
   (Object.keys(evidenceNames) as (keyof Evidence)[]).flatMap((key) => {
     const text = evidence[key];

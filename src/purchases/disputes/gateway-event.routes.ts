@@ -16,7 +16,7 @@ const json = ['application/json'] as const;
 const bodyBytesMax = 256 * 1024;
 
 /**
- * The gateway announces changes of disputes. An announcement is a hint: its signature is checked,
+ * The gateway announces changes to disputes. An announcement is a hint: its signature is checked,
  * and the dispute is read again at the gateway, whatever the announcement says (decision 0082).
  */
 export async function gatewayEventRoutes(api: FastifyInstance, deps: EventDeps): Promise<void> {
@@ -47,7 +47,7 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
     // After a restore, `recordLost` must record payments before disputes, because a dispute pauses
     // its plan. The gateway will send the event again.
     if (await isMoneyStopped(deps.money, gateway)) {
-      throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
+      throw new ApiError(503, 'service_unavailable', ['Events are not being read at the moment.']);
     }
     const { event_id, dispute_ref } = hint;
     // A gateway repeats an event until it gets an answer.
@@ -59,8 +59,8 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
 }
 
 /**
- * This process remembers this many of the newest events. Another process handles a repeated one
- * again.
+ * How many of the newest events a process remembers. A repeated event that reaches another process
+ * is handled again.
  */
 const seenMax = 1_000;
 

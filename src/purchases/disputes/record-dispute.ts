@@ -45,18 +45,18 @@ export type DisputeDeps = MerchantMailDeps & {
   gateways: Gateways;
 };
 
-/** A dispute of a payment that we know. */
+/** A dispute about one of our payments. */
 export type OwnDispute = DisputeState & { payment_ref: string };
 
 /** A dispute as it was before the gateway was asked. A new one has no reads. */
 type Found = Pick<Dispute, 'checkout_id' | 'gateway'> & Partial<Pick<Dispute, 'reads'>>;
 
-/** Each further round means that another process has recorded an answer meanwhile. */
+/** Each further round means that another process has recorded an answer in the meantime. */
 const roundsMax = 5;
 
 /**
- * Writes what the gateway says about a dispute, and its consequences. If another answer was recorded
- * since the dispute was found, this one may be older, so the gateway is asked again.
+ * Records what the gateway says about a dispute, and the consequences. If another answer has been
+ * recorded since the dispute was found, this one may be older, so the gateway is asked again.
  */
 export async function recordDispute(
   deps: DisputeDeps,
@@ -72,7 +72,7 @@ export async function recordDispute(
     reads = dispute.reads;
     answer = await readDispute(deps, merchant, dispute);
   }
-  throw new OutcomeUnknown(`other processes record dispute ${state.dispute_ref} at the same time`);
+  throw new OutcomeUnknown(`other processes are recording dispute ${state.dispute_ref}`);
 }
 
 /** Asks the gateway about a dispute that we know. */
@@ -103,7 +103,7 @@ async function recordAnswer(
     const key = { merchant_id: merchant.id, checkout_id };
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (checkout) refuseOther(checkout, gateway, state);
-    // The instalments that one payment paid. A shopper may pay several at once.
+    // The instalments that the disputed payment paid. A shopper may pay several at once.
     const payments = (await lockInstalments(db, key)).filter(
       (one) => one.payment_ref === state.payment_ref,
     );
@@ -112,7 +112,7 @@ async function recordAnswer(
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
     if (known && known.reads !== reads) return { dispute: known, isRecorded: false };
     const before = known ?? (await open(db, { ...key, gateway, id }, payments, state, at));
-    // A status that this version does not know is no answer: the alert about it stays open.
+    // A status that this version does not know is not an answer: the alert about it stays open.
     const attempts = state.unknown_status === undefined ? 0 : 1;
     const checked = { ...released, attempts, reads: before.reads + 1 };
     if (isReversed(known, state)) {
@@ -136,7 +136,7 @@ async function recordAnswer(
       ...(isEscalated && unanswered),
       submitted_at,
       warned_at,
-      // After a loss an operator decides about the rest.
+      // After a loss an operator decides about the rest of the plan.
       is_pausing: over ? status === 'lost' && before.is_pausing : true,
       closed_at,
       due_at: dueAt(next),
@@ -144,7 +144,7 @@ async function recordAnswer(
     if (after.is_pausing) await pauseForDispute(db, key);
     else await resumeCollecting(db, key);
     await alert(deps, db, known, after, warns);
-    if (isBookingLate(after, now)) await alertUnbooked(deps, db, after);
+    if (isBookingLate(after, now)) await alertUnbooked(deps, db, merchant, after);
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
     if (known === null ? !over : isEscalated) {
@@ -157,7 +157,7 @@ async function recordAnswer(
   });
 }
 
-/** Refuses a dispute that cannot be of this checkout. */
+/** Refuses a dispute that cannot belong to this checkout. */
 function refuseOther(
   checkout: Pick<Checkout, 'gateway' | 'currency'>,
   gateway: GatewayName,
@@ -165,25 +165,28 @@ function refuseOther(
 ): void {
   if (checkout.gateway !== gateway) {
     throw new Error(
-      `dispute ${dispute_ref} is at ${gateway} and its payment at ${checkout.gateway}`,
+      `dispute ${dispute_ref} is at ${gateway}, but its payment is at ${checkout.gateway}`,
     );
   }
   if (checkout.currency !== currency) {
     throw new Error(
-      `dispute ${dispute_ref} is in ${currency} and its payment in ${checkout.currency}`,
+      `dispute ${dispute_ref} is in ${currency}, but its payment is in ${checkout.currency}`,
     );
   }
 }
 
 const dueAt = (time: Temporal.Instant | null) => time && timestamp(time);
 
-/** A dispute that is over stays over, and one that has withdrawn the money is no inquiry again. */
+/**
+ * Whether an answer takes back what is recorded. An ended dispute never reopens, and one that
+ * withdrew money never becomes an inquiry again.
+ */
 const isReversed = (known: Dispute | null, { status }: OwnDispute) =>
   known !== null &&
   ((isOver(known.status) && !isOver(status)) ||
     (known.status !== 'inquiry' && status === 'inquiry'));
 
-/** Tells the merchant of a dispute that is new, or that events now present differently. */
+/** Sends the merchant an event if the dispute is new, or if events now present it differently. */
 async function announce(
   deps: DisputeDeps,
   db: Handle,
@@ -307,7 +310,7 @@ async function alertCurrency(
   other: string,
 ): Promise<void> {
   const kind = 'gateway_currency';
-  const detail = `The gateway moved the money of dispute ${id} in ${other}, and the payment was in ${currency}. Its fee is not posted, and what was withdrawn is posted as the disputed amount. The gateway's account must settle in ${currency}.`;
+  const detail = `The gateway moved the money of dispute ${id} in ${other}, but the payment was in ${currency}. The dispute fee is not posted, and the disputed amount is posted as the amount withdrawn. The gateway's account must settle in ${currency}.`;
   if (await hasAlert(db, kind, detail)) return;
   await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
 }
@@ -316,10 +319,12 @@ async function alertCurrency(
 async function alertUnbooked(
   deps: DisputeDeps,
   db: Handle,
-  { merchant_id, id, instalment, status, closed_at, withdrawn }: Dispute,
+  { territory }: Merchant,
+  { merchant_id, id, instalment, status, closed_at, withdrawn, currency }: Dispute,
 ): Promise<void> {
   const kind = 'dispute_unbooked';
-  const detail = `The dispute of payment ${instalment} is ${status} since ${closed_at}, and the gateway's balance transactions say that it has withdrawn ${withdrawn} cents. Ask the gateway. The dispute is read again every week, and with every event of it.`;
+  const money = showMoney(withdrawn, { currency, locale: territory.locale });
+  const detail = `The dispute of payment ${instalment} was ${status} on ${closed_at}, but the gateway's balance transactions say that it has withdrawn ${money}. Ask the gateway. The dispute is read again every week, and whenever an event about it arrives.`;
   if (await hasAlert(db, kind, detail)) return;
   await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
 }
@@ -342,7 +347,7 @@ async function alert(
   } else if (known?.status === 'inquiry' && after.status === 'needs_response') {
     await raise(
       'dispute_opened',
-      `${about} was an inquiry. Now the money is withdrawn, and the bank needs evidence.${until}`,
+      `${about} is no longer an inquiry: the money has been withdrawn, and the bank needs evidence.${until}`,
     );
   } else if (warns) {
     await raise('dispute_deadline', `${about} has no evidence yet.${until}`);
@@ -351,8 +356,8 @@ async function alert(
     // A lost dispute needs a decision about its plan.
     const isLost = after.status === 'lost';
     const rest = isLost
-      ? 'The plan stays paused until a person decides about the rest of it.'
-      : 'The plan goes on.';
-    await raise('dispute_closed', `${about} is ${after.status}. ${rest}`, !isLost);
+      ? 'The plan stays paused until an operator decides about the rest of it.'
+      : 'The plan continues.';
+    await raise('dispute_closed', `${about} was ${after.status}. ${rest}`, !isLost);
   }
 }

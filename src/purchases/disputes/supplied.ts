@@ -28,7 +28,7 @@ export const statementMax = 4_000;
 /** Disputes about the charge itself, not about goods that did not arrive. */
 const withoutDelivery = ['duplicate', 'credit_not_processed', 'subscription_canceled'];
 
-/** The facts that a bank asks for, by the reason of the dispute. */
+/** The facts that a bank asks for, by the reason for the dispute. */
 export const wantedFacts = (reason: string): readonly SuppliedName[] =>
   withoutDelivery.includes(reason) ? ['statement'] : suppliedNames;
 
@@ -39,7 +39,7 @@ export function explainBadSupplied(supplied: Supplied): string | null {
     if (text === undefined) continue;
     const label = name.replaceAll('_', ' ');
     if (name === 'shipped_on' || name === 'delivered_on') {
-      if (!isDay(text)) return `${label} must be a day, such as 2026-12-15.`;
+      if (!isDay(text)) return `The field "${label}" must be a day, such as 2026-12-15.`;
       continue;
     }
     const max = name === 'statement' ? statementMax : lineMax;
@@ -95,12 +95,12 @@ export function checkFile(
   }
   const media_type = readFileType(content);
   if (media_type === null) {
-    return { problem: 'The file must be a whole PDF, PNG or JPEG. Its content is something else.' };
+    return { problem: 'The file must be a complete PDF, PNG or JPEG. This one is not.' };
   }
   const endings = fileEndings[media_type];
   if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) {
     return {
-      problem: `The name of this file must end in ${endings[0]}: that is what its content is.`,
+      problem: `The name of this file must end in ${endings[0]}, because its content is of that type.`,
     };
   }
   return { media_type };

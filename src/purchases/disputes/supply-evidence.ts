@@ -18,10 +18,10 @@ import {
 } from './supplied.ts';
 
 /**
- * Stores the facts that the merchant knows about the order, replacing earlier ones. The next staging
- * turns them into evidence. `seen_at` is when the facts that the person saw were supplied: newer
- * ones are not overwritten. The audit has the names of the facts but not their texts, which may name
- * the shopper.
+ * Stores the facts that the merchant knows about the order, replacing earlier ones. The next
+ * staging turns them into evidence. `seen_at` is when the facts that the person saw were supplied:
+ * newer facts are not overwritten. The audit has the names of the facts but not their texts, which
+ * may name the shopper.
  */
 export async function supplyEvidence(
   deps: OperatorDeps,
@@ -34,7 +34,9 @@ export async function supplyEvidence(
   if (problem !== null) throw new OperatorError(problem);
   await change(deps, operator, 'disputes supply', text, async (db, dispute, at) => {
     if (dispute.supplied_at !== seen_at) {
-      throw new OperatorError('Another person changed these facts meanwhile. Look at them again.');
+      throw new OperatorError(
+        'Another person changed these facts in the meantime. Look at them again.',
+      );
     }
     await updateSupplied(db, dispute, supplied, at);
     return { facts: Object.keys(supplied) };
@@ -57,7 +59,7 @@ export async function addFile(
     const size = others.reduce((sum, one) => sum + one.size, content.length);
     if (size > filesBytesMax) {
       throw new OperatorError(
-        `All files of a dispute together may have ${megabytes(filesBytesMax)}. Make them smaller, or remove one.`,
+        `The files of a dispute may have at most ${megabytes(filesBytesMax)} in all. Make them smaller, or remove one.`,
       );
     }
     await removeFileOf(db, dispute, kind, at);
@@ -75,7 +77,7 @@ export async function removeFile(
 ): Promise<void> {
   await change(deps, operator, 'disputes remove file', text, async (db, dispute, at) => {
     if (!(await removeFileOf(db, dispute, kind, at))) {
-      throw new OperatorError(`The dispute has no file of the kind ${kind}.`);
+      throw new OperatorError(`The dispute has no file of kind ${kind}.`);
     }
     await supplyNow(db, dispute, at);
     return { kind };

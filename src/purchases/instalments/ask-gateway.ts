@@ -103,8 +103,8 @@ function mayBeCharged(
 
 /**
  * The gateway's charge for the payment, whichever request made it. If there is none, returns the
- * decline of this request: a restored database may have lost that row, and uses its number and id
- * again.
+ * decline of this request, if any: a restored database may have lost the row of a declined request,
+ * and then uses its number and id again.
  */
 async function findCharge(
   gateway: Gateway,
@@ -124,7 +124,7 @@ async function findCharge(
     return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   // The collector does not touch a payment while a known attempt of the shopper is in flight, so
-  // these attempts are unknown.
+  // these attempts are not in this database.
   await voidUnconfirmed(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);
@@ -152,7 +152,7 @@ async function lookUpCapture(
     case 'voided':
       return { outcome: 'lapsed' };
     default:
-      // The acquirer refused to capture it, and holds no money for longer than this.
+      // The acquirer refused the capture, and holds no money for longer than `holdDays`.
       if (state.outcome === 'declined' && isHoldOver(gateway, collection, time.now)) {
         return { outcome: 'lapsed' };
       }

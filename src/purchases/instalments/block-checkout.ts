@@ -6,8 +6,8 @@ import { type CheckoutKey, updatePaused } from './instalment.sql.ts';
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
-// has looked at it, nothing of the checkout is collected and no refund of it begins. Both functions
-// run in a transaction that holds the checkout's lock.
+// has looked at it, no payment of the checkout is collected and no refund of it begins. Both
+// functions run in a transaction that holds the checkout's lock.
 
 export async function blockCheckout(
   db: Handle,

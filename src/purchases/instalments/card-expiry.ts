@@ -3,7 +3,9 @@ import type { QueuedMessage } from '#purchases/messages/queue-messages.ts';
 import type { CheckoutKey } from './instalment.sql.ts';
 import { collectsAt, type PlannedPayment } from './instalment.ts';
 
-/** The shopper is informed this long before the first payment that the expired card cannot make. */
+/**
+ * The shopper is told this many days before the first payment that the expired card cannot make.
+ */
 export const expiryNoticeDays = 21;
 
 /** The first payment after a card's last month (`2027-03`). Null if the card covers all payments. */
@@ -17,8 +19,8 @@ export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
 }
 
 /**
- * Messages to the shopper that the card expires before the last payment. Empty if it does not. The
- * worker skips the message if another card has replaced this one by then.
+ * The message to the shopper that the card expires before the last payment. Empty if it does not.
+ * The worker skips the message if another card has replaced this one by then.
  */
 export function cardExpiryMessages(
   key: CheckoutKey & { at: string },

@@ -46,7 +46,7 @@ export type CollectDeps = QueueDeps & {
 const work: MerchantDueWork<'instalments', CollectDeps> = {
   due: dueInstalments,
   leaseSeconds,
-  // The calls to the gateway of one batch go out together.
+  // The calls to the gateway for one batch go out together.
   batchSize: 32,
   merchantsMax: 200,
   // While one loop writes answers, the other waits for the gateway.
@@ -61,7 +61,7 @@ export async function collectDueInstalments(
   stopping?: AbortSignal,
 ): Promise<number> {
   const payments = await runDueWork(deps, work, stopping);
-  if (payments > 0) deps.log.info({ payments }, 'payments were collected or tried');
+  if (payments > 0) deps.log.info({ payments }, 'payments were collected or attempted');
   return payments;
 }
 
@@ -221,7 +221,7 @@ function newCollection(
   };
 }
 
-/** The card that a request was opened with. The shopper may have replaced it since. */
+/** The card that a request was opened with. The shopper may have replaced that card since. */
 function pinnedCard(collection: Collection): StoredCard | null {
   const { checkout_id, customer_ref, card_ref, card_key } = collection;
   return customer_ref !== null && card_ref !== null

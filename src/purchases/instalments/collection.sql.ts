@@ -13,7 +13,7 @@ import {
 } from './instalment.sql.ts';
 import type { CardDecline, Collection } from './instalment.ts';
 
-// Statements about the requests to the gateway for payments.
+// Statements for the requests to the gateway.
 
 type Key = { merchant_id: string; checkout_ids: string[] };
 type DeclinesKey = Key & { since: Timestamp; rowsMax: number };
@@ -80,7 +80,7 @@ const declinesMax = 1_000;
 
 /**
  * The declines that may forbid a charge: those that forbid a retry or ask to wait, and those of the
- * last day. A card that was declined while it was verified for a plan was not charged for a payment.
+ * last day. A card that was declined when it was verified has no payment, so its number is 0.
  */
 const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax }: DeclinesKey) =>
   db

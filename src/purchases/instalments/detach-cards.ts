@@ -26,7 +26,7 @@ const work: MerchantDueWork<'replaced_cards', CollectDeps> = {
     Promise.all(cards.map((card) => detachCard(deps, merchant, card))),
 };
 
-/** Removes replaced cards from the gateway once no request may still charge them. */
+/** Removes replaced cards from the gateway once no request can still charge them. */
 export const detachReplacedCards = (deps: CollectDeps) => runDueWork(deps, work);
 
 export const detachMerchantCards = (deps: CollectDeps, merchant: Merchant) =>

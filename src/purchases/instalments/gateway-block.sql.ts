@@ -18,7 +18,7 @@ export async function insertBlock(
     .execute();
 }
 
-/** The alert about the difference that blocks a checkout; null if that record blocks none. */
+/** The alert about the record that blocks a checkout, or null if the record does not block it. */
 export async function findBlockAlert(
   db: Handle,
   checkout_id: string,

@@ -86,8 +86,8 @@ export const dueInstalments: DueWork<'instalments'> = {
 };
 
 /**
- * Which payments are still claimed under the lease. Call it with their checkouts locked: a refund
- * that began in the meantime has released its payments.
+ * Locks and returns the payments that are still claimed under the lease. Call it with their
+ * checkouts locked: a refund that began in the meantime has released its payments.
  */
 export async function lockLeased(
   db: Handle,
@@ -123,15 +123,15 @@ const isHeldUp = ({
   where b.merchant_id = ${merchant_id} and b.checkout_id = ${checkout_id}
     and b.cleared_at is null))`;
 
-/** The state of a payment after a collection of it is settled. */
+/** The state of a payment after one of its collections is settled. */
 export type Settled = Pick<
   Instalment,
   'checkout_id' | 'number' | 'status' | 'payment_ref' | 'collected_at' | 'declines' | 'due_at'
 >;
 
 /**
- * Moves many payments of one merchant at once, and releases them. A dispute that came while the
- * request was in flight pauses them now.
+ * Moves many payments of one merchant at once, and releases them. Pauses those for which a dispute
+ * came while the request was in flight.
  */
 export async function moveSettled(
   db: Handle,
@@ -228,7 +228,7 @@ export async function moveToShopper(
 
 /**
  * Releases the payments of an attempt that has ended. They return to their earlier state, unless a
- * dispute or a block pauses them by now.
+ * dispute or a block has paused them by now.
  */
 export async function moveFromShopper(
   db: Handle,
@@ -294,13 +294,13 @@ const writeResumed = statement((db, key: Resumed) =>
 );
 
 /**
- * Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. The
- * refund that the same statement ends no longer counts.
+ * Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. A
+ * refund that the same statement ends (`ended_id`) no longer counts.
  */
 export const updateResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
   writeResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
 
-/** overdue → scheduled, claimed by the caller. Returns null if it is not overdue, or is paused. */
+/** overdue → scheduled, claimed by the caller. Returns null if not overdue, or if paused. */
 export async function moveRetried(
   db: Handle,
   one: CheckoutKey & { number: number },
@@ -340,8 +340,9 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
 );
 
 /**
- * stored → replaced by the card `by`, and due to be detached at the gateway. A card that was entered
- * again may have its earlier reference: then it replaces nothing, and is not detached any more.
+ * stored → replaced by the card `by`, and due to be detached at the gateway. A card that was
+ * entered again may have its earlier reference: then it replaces nothing, and is no longer
+ * detached.
  */
 export async function moveCardReplaced(
   db: Handle,
@@ -402,9 +403,9 @@ export async function isDetaching(
 type Claimed = CheckoutKey & { card_ref: string; lease: string | null };
 
 /**
- * Whether nothing needs a replaced card any more: it is still claimed, no open request may charge it,
- * and no attempt of the shopper may store it again. Call it with the checkout locked. A card that was
- * stored again is not claimed any more.
+ * Whether nothing needs a replaced card any more: it is still claimed, no open request may charge
+ * it, and no attempt of the shopper may store it again. Call it with the checkout locked. A card
+ * that was stored again is no longer claimed.
  */
 export async function mayDetach(db: Handle, card: Claimed): Promise<boolean> {
   const { merchant_id, checkout_id, card_ref, lease } = card;

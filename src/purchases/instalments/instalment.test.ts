@@ -64,7 +64,7 @@ test('for any amount, term and date the payments sum to the amount and fall due 
   );
 });
 
-test('no term on offer makes a payment that the gateway does not take', () => {
+test('no term on offer makes a payment that the gateway does not accept', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 8 }),
@@ -86,13 +86,13 @@ test('no term on offer makes a payment that the gateway does not take', () => {
   );
 });
 
-// Johannesburg is UTC+2 all year; New York has a spring night without 02:00.
+// Johannesburg is UTC+2 all year; New York has one spring night without 02:00.
 const johannesburg = 'Africa/Johannesburg';
 
-test('the hold is captured at 02:00 local time of the day after the purchase', () => {
+test('the hold is captured at 02:00 local time on the day after the purchase', () => {
   assert.equal(capturesAt('2026-11-15', johannesburg).toString(), '2026-11-16T00:00:00Z');
   assert.equal(capturesAt('2026-12-31', johannesburg).toString(), '2027-01-01T00:00:00Z');
-  // 02:00 does not exist in that night: the capture is at 03:00.
+  // 02:00 does not exist on that night, so the capture is at 03:00.
   assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
 });
 
@@ -118,8 +118,8 @@ describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date
     ['the second', 2, '2026-03-01T06:00:00Z', '2026-03-03T06:00:00Z'],
     ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
     ['no fourth retry', 4, '2026-03-07T06:00:00Z', null],
-    // After an outage of a month the retries do not accumulate.
-    ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
+    // After a month-long outage the retries do not accumulate.
+    ['late because of an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
     ['late, the second', 2, '2026-04-02T06:00:00Z', '2026-04-04T06:00:00Z'],
     ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],
   ] as const) {
@@ -135,12 +135,12 @@ test('payments are numbered from 1', () => {
   assert.deepEqual(numbers, [1, 2, 3]);
 });
 
-test('a payment is collected at 08:00 local time, next at the first 08:00 that is to come', () => {
+test('a payment is collected at 08:00 local time, and the next collection is at the next 08:00', () => {
   assert.equal(collectsAt('2026-11-15', johannesburg).toString(), '2026-11-15T06:00:00Z');
   for (const [now, next] of [
     ['2026-11-15T05:59:59Z', '2026-11-15T06:00:00Z'],
     ['2026-11-15T06:00:00Z', '2026-11-16T06:00:00Z'],
-    // In Johannesburg it is the 16th already.
+    // In Johannesburg it is already the 16th.
     ['2026-11-15T22:30:00Z', '2026-11-16T06:00:00Z'],
   ] as const) {
     const found = nextCollectionTime(Temporal.Instant.from(now), johannesburg);
@@ -148,7 +148,7 @@ test('a payment is collected at 08:00 local time, next at the first 08:00 that i
   }
 });
 
-test('every attempt to collect a payment has an id of its own, and always the same', () => {
+test('every attempt to collect a payment has its own id, which is always the same', () => {
   const ids = [
     collectionId('c', 1, 1),
     collectionId('c', 1, 2),
@@ -179,11 +179,11 @@ describe('a card is not charged after a decline that forbids it', () => {
     ['a card whose key is unknown was refused', { card_ref: 'pm_2', card_key: null }, false],
     ['another checkout was refused', { checkout_id: 'd' }, false],
     ['the bank allows a retry', { may_retry: true }, false],
-    ['the bank says nothing of a retry', { may_retry: null }, false],
+    ['the bank says nothing about a retry', { may_retry: null }, false],
     ['the card expired', { decline_reason: 'expired_card' }, false],
     ['the shopper must confirm', { decline_reason: 'authentication_required' }, false],
     ['the reason is unknown', { decline_reason: null }, true],
-    ['the gateway does not take the amount', { decline_code: 'amount_refused' }, false],
+    ['the gateway does not accept the amount', { decline_code: 'amount_refused' }, false],
   ] as [string, Partial<CardDecline>, boolean][]) {
     test(name, () => {
       const decline = { ...refused, ...changes };
@@ -191,7 +191,7 @@ describe('a card is not charged after a decline that forbids it', () => {
     });
   }
 
-  test('cards without a reference or a key are not taken for one another', () => {
+  test('cards without a reference or a key are not mistaken for one another', () => {
     const unknown = { ...refused, card_ref: null, card_key: null };
     const other = { checkout_id: 'c', card_ref: null, card_key: null };
     assert.equal(findForbiddingForGood([unknown], other), null);
@@ -209,9 +209,9 @@ describe('a card is not charged after a decline that forbids it', () => {
     }));
   const early = '2026-11-15T06:00:00.001Z';
   for (const [name, declines, numbers, expected] of [
-    ['one decline forbids it for good', [refused], [2], true],
+    ['one that forbids the card for good', [refused], [2], true],
     ['declines of one payment within a day', declinesAt(declinesPerDayMax, early), [1], false],
-    ['one decline less', declinesAt(declinesPerDayMax - 1, early), [1], null],
+    ['one decline fewer', declinesAt(declinesPerDayMax - 1, early), [1], null],
     ['a day ago', declinesAt(declinesPerDayMax, '2026-11-15T06:00:00.000Z'), [1], null],
     ['another payment', declinesAt(declinesPerDayMax, early), [2], null],
     ['one of several payments', declinesAt(declinesPerDayMax, early), [2, 1], false],
@@ -232,7 +232,7 @@ describe('a card is not charged after a decline that forbids it', () => {
   }
 });
 
-describe('a card waits until the last time that the card network asked for', () => {
+describe('a card is not charged before the latest time that the card network asked for', () => {
   const card = { checkout_id: 'c', card_ref: 'pm_1', card_key: 'key_1' };
   const decline = (changes: Partial<CardDecline> = {}): CardDecline => ({
     ...card,

@@ -30,7 +30,7 @@ export type Instalment = {
   number: number;
   amount: number;
   currency: string;
-  /** A local date of the merchant's territory. */
+  /** A local date in the merchant's territory. */
   due_on: string;
   status: InstalmentStatus;
   reduced: number;
@@ -39,8 +39,9 @@ export type Instalment = {
   declines: number;
   due_at: Timestamp | null;
   /**
-   * Whether collecting is paused: a refund of the checkout is in progress, or the shopper is paying
-   * it with the attempt `shopper_attempt`. Only one of the two is possible at a time.
+   * Whether collecting is paused: a refund is in progress, a dispute or a block holds up the
+   * checkout, or the shopper is paying with the attempt `shopper_attempt`. A refund and an attempt
+   * are never in progress at the same time.
    */
   paused: boolean;
   shopper_attempt: string | null;
@@ -127,10 +128,13 @@ export function planPayments(
   }));
 }
 
-/** The days of the last purchase date. Most sales are of today, and a page shows many plans. */
+/**
+ * The due dates for the most recent purchase date. They are kept because most sales are made today,
+ * and a page shows many plans.
+ */
 let lastDays: { date: Temporal.PlainDate; days: string[] } | null = null;
 
-/** The same day in at least this many months, from the date on. */
+/** The same day in each of at least this many months, beginning with the date. */
 function sameDays(date: Temporal.PlainDate, months: number): string[] {
   if (!lastDays?.date.equals(date)) lastDays = { date, days: [] };
   const { days } = lastDays;
@@ -138,7 +142,7 @@ function sameDays(date: Temporal.PlainDate, months: number): string[] {
   return days;
 }
 
-/** After this many declines within a day, a stored card is not charged for the payment any more. */
+/** After this many declines within a day, a stored card is no longer charged for the payment. */
 export const declinesPerDayMax = 4;
 
 /**
@@ -166,7 +170,9 @@ type Card = Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>;
 /** The code of a decline that is recorded without asking the bank. */
 export const notAsked = 'not_asked';
 
-/** The key of the card that a request charges, or that was declined. */
+/**
+ * The key of the card that was declined, if the decline tells it, or of the one that was charged.
+ */
 export const declinedKey = (
   { card_key }: Pick<Collection, 'card_key'>,
   decline: Pick<Decline, 'card_key'> | null,
@@ -199,8 +205,8 @@ export const findForbiddingForGood = (declines: CardDecline[], card: Card): Card
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge of the card, or was the last one allowed for a payment within
- * a day, with whichever card. The card schemes fine those who retry anyway (decision 0027).
+ * either forbids every further charge of the card, or was the last decline allowed for a payment
+ * within a day, with whichever card. The card schemes fine those who retry anyway (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],
@@ -225,8 +231,8 @@ export function findForbidding(
 }
 
 /**
- * Until when the card network asked not to charge this card again; null if that time has passed, if
- * the network did not ask, or if the card is forbidden for good.
+ * The time until which the card network asked not to charge this card again; null if that time has
+ * passed, if the network did not ask, or if the card is forbidden for good.
  */
 export function waitsUntil(
   declines: CardDecline[],
@@ -245,7 +251,7 @@ export function waitsUntil(
   return until && Temporal.Instant.compare(now, until) < 0 ? until : null;
 }
 
-// When a payment is collected, in local times of the merchant's territory (decision 0027).
+// When payments are collected, in the local time of the merchant's territory (decision 0027).
 
 export const captureTime = Temporal.PlainTime.from('02:00');
 export const collectionTime = Temporal.PlainTime.from('08:00');
@@ -274,10 +280,11 @@ export const retryDays = [1, 3, 7];
 
 /**
  * When a payment is retried after this many declines, or null after the last retry. If that day has
- * passed, the retry keeps the planned number of days between the two attempts, counted from now, so
- * that retries do not accumulate after an outage of ours or a lapsed hold. A retry is never earlier
- * than the card network asks for, and comes as soon as that time has passed: a decline at 08:00 is
- * recorded a moment later, and the 08:00 after its 24 hours would be a day too late.
+ * come or passed, the retry keeps the planned number of days between the two attempts, counted from
+ * now, so that retries do not accumulate after an outage of ours or a lapsed hold. A retry is never
+ * earlier than the card network asks for. If the network's time is the later one, the retry comes
+ * exactly then: a decline at 08:00 is recorded a moment later, and the 08:00 after its 24 hours
+ * would be a day too late.
  */
 export function retriesAt(
   due_on: string,

@@ -88,7 +88,7 @@ export async function recordAnswers(
   await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
 }
 
-/** The facts about a decline that the collection keeps. */
+/** The facts about a decline that the collection stores. */
 function declineOf(answer: Answer) {
   const decline = answer.outcome === 'declined' ? answer.decline : null;
   return {
@@ -163,7 +163,7 @@ function movementsOf({ instalment, collection, answer }: Answered): Movement[] {
       ];
 }
 
-/** Why nothing was charged, if it was not the bank that declined it. */
+/** Why nothing was charged, if the reason was not a decline by the bank. */
 function unchargedFor(answer: Answer): Pick<MessageFacts, 'uncharged'> {
   if (answer.outcome === 'lapsed') return { uncharged: 'lapsed' };
   const isUnasked = answer.outcome === 'declined' && answer.decline.code === notAsked;
@@ -191,7 +191,7 @@ async function messagesOf(
     const { card_ref } = collection;
     const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
     const key = { merchant_id, checkout_id, at };
-    // The shopper already has the receipt of the first payment, so its capture is not announced.
+    // The shopper already has the receipt for the first payment, so its capture is not announced.
     if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }
@@ -230,7 +230,7 @@ async function alertOverdue(
   const why =
     answer.outcome === 'declined'
       ? explainDecline(answer.decline)
-      : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
+      : 'its hold lapsed and no card is stored, so only the shopper can pay it.';
   const about = { merchant_id: instalment.merchant_id, subject_id: checkout_id };
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',
@@ -244,9 +244,9 @@ async function alertOverdue(
 function explainDecline({ reason, may_retry, code = null }: Decline): string {
   const declined =
     code === amountRefused.code
-      ? 'the gateway does not take its amount, and the bank was not asked.'
+      ? 'the gateway does not accept the amount, and the bank was not asked.'
       : `the card was declined (${reason.replaceAll('_', ' ')}).`;
   return forbidsCard({ decline_reason: reason, decline_code: code, may_retry })
-    ? `${declined} The bank forbids another charge of it. The shopper can pay with another card on the plan page.`
+    ? `${declined} The bank forbids charging this card again. The shopper can pay with another card on the plan page.`
     : `${declined} The shopper can pay it on the plan page, and a retry charges the stored card once more.`;
 }

@@ -15,15 +15,15 @@ import {
   type InstalmentStatus,
 } from './instalment.ts';
 
-// Records payments that the gateway took before the database was restored (decision 0098), in a
-// transaction that holds the checkout's lock.
+// Records payments that the gateway took before the database was restored (decision 0098). The
+// caller's transaction holds the checkout's lock.
 
 type RecordingDeps = { clock: Clock; random: Random };
 
 /** More attempts than any payment ever has. */
 const numbersMax = 100;
 
-/** Records a charge of the stored card. `id` is our id of the request. */
+/** Records a charge of the stored card. `id` is our id for the request. */
 export async function recordLostCharge(
   deps: RecordingDeps,
   db: Handle,
@@ -63,8 +63,8 @@ export async function recordLostCapture(
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
-  // The gateway does not say when it was captured. The times order the payments, and so decide
-  // which one a refund takes first.
+  // The gateway does not say when the hold was captured. The times order the payments, and so
+  // decide which one a refund takes first.
   const at = timestamp(due);
   await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [

@@ -14,9 +14,9 @@ import {
 // holds the checkout's lock.
 
 /**
- * Takes amounts from payments of a checkout, and pauses collecting from it. The caller has made sure
- * that no request for one of them is in flight. Returns the write for the caller to send, or null if
- * everything is paused already.
+ * Takes amounts from payments of a checkout, and pauses collecting from it. The caller has made
+ * sure that no request for any of them is in flight. Returns the write for the caller to send, or
+ * null if there is nothing to write.
  */
 export function reducePlan(
   key: CheckoutKey,
@@ -47,8 +47,8 @@ export const cancelHeldInstalment = ({ merchant_id, checkout_id, number, reduced
   updateAmount({ merchant_id, checkout_id, number, status: 'cancelled', reduced, due_at: null });
 
 /**
- * Restores in a payment what a failed refund took from it. `was` is the payment's status before the
- * refund.
+ * Restores the amount that a failed refund took from a payment. `was` is the payment's status
+ * before the refund.
  */
 export async function restoreInstalment(
   db: Handle,

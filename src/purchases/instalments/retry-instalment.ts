@@ -17,7 +17,7 @@ import {
   waitsUntil,
 } from './instalment.ts';
 
-/** An operator retries an overdue payment at once. A decline leaves it overdue. */
+/** Retries an overdue payment at once, for an operator. A decline leaves it overdue. */
 export async function retryInstalment(
   deps: CollectDeps,
   operator: string,
@@ -31,14 +31,14 @@ export async function retryInstalment(
   const key = { merchant_id: merchant_id ?? '', checkout_id: checkout_id.toLowerCase() };
   if (!merchant || !(await findInstalment(db, key, number))) {
     throw new OperatorError(
-      `There is no payment ${id}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
+      `There is no payment ${id}. A payment's ID is the checkout's ID and its number: CHECKOUT_ID:2.`,
     );
   }
   const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    // The payment is now in the state after its last retry: one more decline makes it overdue again.
+    // This is the state after the last automatic retry: one more decline makes it overdue again.
     const to = { ...lease, at, declines: retryDays.length };
     const payment = await moveRetried(tx, { ...key, number }, to);
     if (!payment) {
@@ -74,7 +74,7 @@ export async function retryInstalment(
 export function explainWait(until: Temporal.Instant, time_zone: string): string {
   const local = until.toZonedDateTimeISO(time_zone);
   const day = writeDate(local.toPlainDate().toString(), 'en');
-  return `The card network asks to wait until ${day} at ${local.toPlainTime().toString().slice(0, 5)} before it is asked again.`;
+  return `The card network asks us to wait until ${day} at ${local.toPlainTime().toString().slice(0, 5)} before it is asked again.`;
 }
 
 function explainForbidden(
@@ -82,6 +82,6 @@ function explainForbidden(
   { decline, isForGood }: NonNullable<ReturnType<typeof findForbidding>>,
 ): string {
   return isForGood
-    ? `The bank declined this card (${decline.decline_reason}) and forbids another charge of it. The shopper can pay payment ${id} with another card on the plan page.`
+    ? `The bank declined this card (${decline.decline_reason}) and forbids charging it again. The shopper can pay payment ${id} with another card on the plan page.`
     : `Payment ${id} was declined ${declinesPerDayMax} times within a day. Try again tomorrow, or ask the shopper to pay it with another card on the plan page.`;
 }

@@ -27,9 +27,9 @@ type Held = {
 };
 
 /**
- * The plan of a checkout that was just paid, the card for its later payments, and the sale in the
- * books, to be written in the transaction of its outcome. The first payment is already held; the
- * others fall due on their dates (decision 0027).
+ * Returns the writes that the transaction of a successful checkout sends: the plan, the card for
+ * the later payments, the sale in the books, and the messages. The first payment is already held;
+ * the others fall due on their dates (decision 0027).
  */
 export function scheduleInstalments(
   deps: QueueDeps,

@@ -19,7 +19,7 @@ import { type Collection, collectionId, declinedKey, type Instalment } from './i
 
 type Attempt = CheckoutKey & { id: string };
 
-/** Opens a collection for each payment. The collector leaves them to the attempt until it ends. */
+/** Opens a collection for each payment. The collector leaves these to the attempt until it ends. */
 export async function openShopperPayment(
   db: Handle,
   attempt: Attempt,
@@ -63,7 +63,7 @@ export async function openShopperPayment(
   await moveToShopper(db, attempt, numbers, attempt.id);
 }
 
-/** Records that the gateway charged the shopper's card. One payment collects all of these. */
+/** Records that the gateway charged the shopper's card, once for all payments of the attempt. */
 export async function collectShopperPayment(
   deps: QueueDeps,
   db: Handle,
@@ -72,7 +72,7 @@ export async function collectShopperPayment(
     uses_stored_card: boolean;
     /** The shopper's consent to store the card that was charged. */
     consent: object | null;
-    /** The stored card that was charged, or the card that is stored now. Null if none was stored. */
+    /** The stored card that was charged, or the one that this payment stored. Null if neither. */
     card_ref: string | null;
   },
   payment_ref: string,

@@ -7,7 +7,7 @@ import { findLegacyCredential, moveDisabled } from './legacy-credential.sql.ts';
 /**
  * Withdraws the v1 credentials of an integration, and every token issued for them. Existing
  * checkouts keep their v1 callback (decision 0040). A repeated call changes nothing and returns the
- * time of the first.
+ * time of the first call.
  */
 export async function disableLegacy(
   deps: OperatorDeps,

@@ -4,7 +4,7 @@ import { OperatorError, operate } from '#record/actions/operate.ts';
 import { findLegacyCredential, insertLegacyCredential } from './legacy-credential.sql.ts';
 import { hashLegacy, newLegacySecret } from './legacy-credential.ts';
 
-/** Returned only once: the database holds a hash of the secret. */
+/** Returned only once, because the database holds only a hash of the secret. */
 export type IssuedLegacyCredential = { id: string; client_id: string; client_secret: string };
 
 /** Issues v1 credentials in addition to an integration's v2 credentials (decision 0040). */

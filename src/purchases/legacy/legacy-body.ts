@@ -2,7 +2,7 @@ import { badRequest } from '#platform/http/errors.ts';
 import { MalformedForm, readForm } from '#platform/http/form.ts';
 import { type JsonObject, MalformedJson, readJson } from '#platform/http/json.ts';
 
-/** Old plugins send either of these (decision 0040). */
+/** Old plugins send bodies of either type (decision 0040). */
 export const legacyMediaTypes = ['application/json', 'application/x-www-form-urlencoded'] as const;
 export type LegacyMediaType = (typeof legacyMediaTypes)[number];
 

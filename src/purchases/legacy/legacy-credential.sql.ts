@@ -47,7 +47,7 @@ export async function findLegacyCredential(
   return row ?? null;
 }
 
-/** in force → withdrawn */
+/** Withdraws v1 credentials that are in force. */
 export async function moveDisabled(
   db: Handle,
   client_id: string,

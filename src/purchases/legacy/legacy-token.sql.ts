@@ -7,8 +7,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Returns false if the token exists: the transaction is repeated if the answer to its COMMIT was
- * lost.
+ * Returns false if the token exists already, because the transaction is repeated if the answer to
+ * its COMMIT is lost.
  */
 export async function insertToken(
   db: Handle,
@@ -29,7 +29,9 @@ export async function insertToken(
   return row !== undefined;
 }
 
-/** The owner of a token, while the token, its credentials and the integration are valid. */
+/**
+ * The owner of a token, or null unless the token, its credentials and the integration are valid.
+ */
 export async function findTokenOwner(
   db: Handle,
   token_hash: Buffer,

@@ -41,7 +41,7 @@ const form = 'application/x-www-form-urlencoded';
 
 const guide = (about: {
   baseUrl: string;
-}) => `The plugin API of version 1. **It is being retired**: write nothing new for it, and move what you have to version 2, described at [\`/docs\`](${about.baseUrl}/docs) and, for programs, at \`/docs/api/v2\`. Every answer says until when it works, in its \`Sunset\` header.
+}) => `The plugin API of version 1. **It is being retired**: write nothing new for it, and move what you have to version 2, described at [\`/docs\`](${about.baseUrl}/docs) and, for programs, at \`/docs/api/v2\`. The \`Sunset\` header of every answer says when version 1 stops working.
 
 1. Log in with the v1 credentials of your integration and a merchant's ID. The token is valid for an hour.
 2. Send the checkout with the token, and keep \`transaction_verify\` with the order.
@@ -201,7 +201,7 @@ const describeLogin = (parts: Parts): Operation => ({
 const describeCheckout = (parts: Parts): Operation => ({
   operationId: 'legacyCheckout',
   summary: 'Create a payment checkout',
-  description: `Creates a checkout. It is like one of version 2, except for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
+  description: `Creates a checkout that is like a checkout of version 2, except for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
   security: [{ token: [] }],
   limit: 'POST /api/checkouts',
   body: LegacyCheckoutBody,
@@ -232,7 +232,7 @@ const describeCallback = ({ schemas }: Parts): JsonObject => ({
   tags: ['Version 1'],
   summary: 'Payment result',
   description:
-    'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
+    'Sent to `merchant.notify_url` when a v1 checkout is paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
   deprecated: true,
   security: [],
   parameters: describeHeaders(formHeaderDescriptions),
@@ -288,9 +288,9 @@ function components(
       RateLimitRemaining: shared.headers.RateLimitRemaining,
       RateLimitReset: shared.headers.RateLimitReset,
       RetryAfter: shared.headers.RetryAfter,
-      Deprecation: header('Since when version 1 is deprecated (RFC 9745).', deprecation),
-      Sunset: header('Until when version 1 works (RFC 8594).', sunset),
-      Link: header('The description of its successor (RFC 5829).', link),
+      Deprecation: header('When version 1 was deprecated (RFC 9745).', deprecation),
+      Sunset: header('When version 1 stops working (RFC 8594).', sunset),
+      Link: header('The description of version 2, its successor (RFC 5829).', link),
     },
     responses: {
       InternalServerError: { ...shared.responses.InternalServerError, headers },

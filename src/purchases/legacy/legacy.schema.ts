@@ -9,7 +9,7 @@ export const LoginBody = Type.Object(
   {
     client_id: Type.String({ description: 'The client_id of your v1 credentials.' }),
     client_secret: Type.String({
-      description: 'The client_secret of your v1 credentials, not the one of v2.',
+      description: 'The client_secret of your v1 credentials, not your v2 client secret.',
     }),
     merchant_id: Type.String({
       description: 'The merchant that the token is for: your own, or one that you manage.',
@@ -169,7 +169,7 @@ export const LegacyCallbackBody = Type.Object(
   },
 );
 
-/** The members that a v1 plugin may answer. Others are ignored. */
+/** The members that the answer of a v1 plugin may have. Others are ignored. */
 export const LegacyCallbackAnswer = Type.Object(
   {
     redirect: Type.Optional(

@@ -61,7 +61,7 @@ export async function logIn(
   return { caller, token, quota };
 }
 
-/** The day that a use of v1 counts for, in real time like v1's tokens and limits. */
+/** The day that a use of v1 counts for. It is on the real clock, like v1's tokens and limits. */
 export function dayOf(now: Temporal.Instant): string {
   return now.toZonedDateTimeISO('UTC').toPlainDate().toString();
 }

@@ -45,7 +45,10 @@ export const itemMapping: readonly Mapping[] = [
   { v1: 'qty', v2: 'quantity', number: true },
 ];
 
-/** Accepted and ignored. The base URL gives the environment, and the login gives the merchant. */
+/**
+ * These fields are accepted and ignored. The base URL gives the environment, and the login gives
+ * the merchant.
+ */
 export const droppedFields = [
   'merchant.merchantReference',
   'merchant.mode',
@@ -90,7 +93,7 @@ export function validateLegacyCheckout(
   allowed: Destinations,
 ): CreateCheckoutBody {
   const { checkout, errors } = translateCheckout(request);
-  // After cancelling the shopper returns to the same URL as after paying (decision 0040).
+  // After cancelling, the shopper returns to the same URL as after paying (decision 0040).
   const body = { checkout: { ...checkout, cancel_url: checkout.success_url } };
   const byPath = new Map(errors.map(({ path, problem }) => [path, problem]));
   for (const { path, problem } of explainCheckout(body, false, merchant, allowed)) {

@@ -23,7 +23,7 @@ export async function listCheckoutsWithMessages(
   return rows;
 }
 
-/** Columns of a message that are the same in all of a checkout, or null once it is settled. */
+/** Columns that are the same in all messages of a checkout, or null once a message is settled. */
 const unarchivedColumns = [
   ...['merchant_id', 'checkout_id', 'payment_link_id'],
   ...['sealed_token', 'due_at', 'lease', 'leased_until'],
@@ -47,7 +47,10 @@ export const messagesOf = ({ merchant_id, checkout_id }: CheckoutKey) => sql<Mes
 
 type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-/** Inserts the messages that are older than `before` into the archive, and deletes them here. */
+/**
+ * Inserts the messages that are older than `before` into the archive, and deletes them from
+ * `messages`.
+ */
 export async function insertArchived(
   db: Handle,
   { merchant_id, checkout_ids }: { merchant_id: string; checkout_ids: string[] },

@@ -21,7 +21,7 @@ export const merchantAlerts = [
 ] as const;
 export type MerchantAlertKind = (typeof merchantAlerts)[number];
 
-/** Facts that a mail to a merchant's people states, beside the merchant's name. */
+/** The facts that a mail to a merchant's people states. */
 export type MerchantFacts = {
   merchant: string;
   /** The end of an account number. */
@@ -34,7 +34,7 @@ export type MerchantFacts = {
   host?: string;
   /** The credential that expires. */
   credential?: string;
-  /** The days of an export, both included. */
+  /** The first and the last day of an export. */
   from?: string;
   to?: string;
   /** When something is due, or expires. */
@@ -52,8 +52,8 @@ export type MerchantMail = {
   | {
       kind: 'bank_proposed' | 'bank_confirmed';
       /**
-       * The person who did it. The names of the service's staff are not shown to a merchant's
-       * people.
+       * The person who proposed or confirmed the bank account. The names of the service's staff are
+       * not shown to a merchant's people.
        */
       by: string | null;
     }

@@ -20,7 +20,7 @@ export const insertMessages = statement((db, messages: Insertable<Tables['messag
 export type SettledMessage = {
   id: string;
   lease: string;
-  /** `pending` means that it failed and is retried at `due_at`. */
+  /** `pending` means that the message is sent or retried at `due_at`. */
   status: MessageStatus;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;
@@ -62,8 +62,8 @@ export type MessageAttempt = {
 };
 
 /**
- * Attempts of one merchant. The statement's text is the same for any number of them, so the server
- * plans it once.
+ * Inserts attempts of one merchant. The statement's text is the same for any number of attempts, so
+ * the server plans it once.
  */
 export async function insertMessageAttempts(
   db: Handle,
@@ -96,7 +96,7 @@ export async function findMessage(
   return row ?? null;
 }
 
-/** The message of a kind that was last sent about a checkout, if that was after `since`. */
+/** The last message of a kind that was sent about a checkout after `since`. */
 export async function findLastSent(
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
@@ -127,7 +127,10 @@ export const selectLinkMails = (db: Handle, link: { merchant_id: string; id: str
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc');
 
-/** How many mails of links a merchant has queued since a time, at most `limit`, and to one address. */
+/**
+ * Counts the mails with payment links that a merchant has queued since `since.at`, up to `limit`,
+ * and those among them to `since.email`.
+ */
 export async function countLinkMails(
   db: Handle,
   merchant_id: string,

@@ -2,13 +2,13 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 
 /**
- * One mail about a checkout, to the shopper. Only `evidence_asked` goes to the merchant, and only
- * `payment_link` is about a link, before there is a checkout. The
- * transaction that causes it writes the row, `pending` and due on the merchant's clock. The worker
- * sends it and makes it `sent`. If a mail server refuses it permanently, it is `refused`, which
- * operators see. A message that is no longer true when it falls due, such as a reminder of a payment
- * that a refund has cancelled, is `skipped`. A reminder of a plan that is paused stays `pending` and
- * falls due three hours later.
+ * A mail to the shopper about a checkout. Only `evidence_asked` goes to the merchant, and only
+ * `payment_link` is about a link, before there is a checkout. The transaction that causes a message
+ * writes its row, `pending` and due on the merchant's clock. The worker sends the message and makes
+ * it `sent`. If a mail server refuses a message permanently, it is `refused`, which operators see.
+ * A message that is no longer true when it falls due, such as a reminder of a payment that a refund
+ * has cancelled, is `skipped`. A reminder about a paused plan stays `pending` and falls due three
+ * hours later.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */
@@ -36,7 +36,7 @@ export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
 /** Facts that a message states and that are not in the plan. */
 export type MessageFacts = {
-  /** The payment that it is about. */
+  /** The payment that the message is about. */
   instalment?: number;
   /** All payments that the shopper paid at once, if there are several. */
   instalments?: number[];
@@ -49,7 +49,7 @@ export type MessageFacts = {
   other_card?: boolean;
   /** The local date on which the service retries a declined payment; null if it does not. */
   retry_on?: string | null;
-  /** Why nothing was charged, if it was not the bank that declined it. */
+  /** Why nothing was charged, if the bank did not decline the charge. */
   uncharged?: 'not_asked' | 'lapsed';
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
@@ -92,10 +92,10 @@ export type Message = {
  */
 export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
 
-/** A shopper is informed about a charge this long before it. */
+/** A shopper is told about a charge this many days before it. */
 export const noticeDays = 3;
 
-/** If a mail server is down for longer than this, an operator has to act. */
+/** A message that could not be sent for this long is given up, and an operator has to act. */
 const giveUpHours = 72;
 
 /** When a message that could not be sent is retried; null if it is too late for a retry. */

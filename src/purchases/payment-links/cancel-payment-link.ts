@@ -20,7 +20,7 @@ export async function cancelPaymentLink(
     if (!link || !merchant) throw new OperatorError(`There is no payment link ${key.id}.`);
     const now = merchant.now();
     const status = statusOf(link, now);
-    if (status === 'paid') throw new OperatorError('This link was paid. Refund the order instead.');
+    if (status === 'paid') throw new OperatorError('This link is paid. Refund the order instead.');
     if (status === 'expired') throw new OperatorError('This link has already expired.');
     await moveLinkCancelled(db, key, timestamp(now));
     const { merchant_id, id: subject_id } = key;

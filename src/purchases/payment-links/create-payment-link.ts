@@ -61,8 +61,8 @@ export async function createPaymentLink(
 }
 
 /**
- * Only links that go out by mail are recorded as actions; the others are too many. A merchant sees
- * that an intermediary created the link, but not which one.
+ * Only links that go out by mail are recorded as actions, because there are too many others. A
+ * merchant sees that an intermediary created the link, but not which one.
  */
 async function recordMailed(
   deps: Parameters<typeof recordKeyAction>[0],

@@ -11,7 +11,7 @@ export type LinkPage = {
   merchant_name: string;
   /** The SHA-256 of the merchant's logo. */
   logo: string | null;
-  /** Null if the shopper types it, within `bands`. */
+  /** Null if the shopper types the amount, within `bands`. */
   amount: number | null;
   bands: { from_amount: number; to_amount: number }[];
   currency: string;

@@ -35,7 +35,7 @@ const formBytesMax = 4 * 1024;
 
 /**
  * The page of a payment link. Mail programs and messengers follow links before people do, so a GET
- * only reads. The button of the page posts its form, and that makes the checkout.
+ * only reads. The page's button posts its form, which makes the checkout.
  */
 export async function linkRoutes(app: FastifyInstance, deps: LinkPageDeps): Promise<void> {
   const { server } = await loadPayServer();
@@ -100,7 +100,7 @@ async function mustOpenLink(deps: LinkPageDeps, request: FastifyRequest): Promis
   return opened;
 }
 
-/** The shopper's choice on the page, or the browser's. */
+/** The language that the shopper chose on the page, or else the browser's. */
 function languageOf(request: FastifyRequest): Language {
   const { lang } = request.query as { lang?: unknown };
   return isLanguage(lang) ? lang : chooseLanguage(request.headers['accept-language']);
@@ -109,7 +109,8 @@ function languageOf(request: FastifyRequest): Language {
 type Refusal = Partial<Pick<LinkPage, 'status' | 'typed' | 'wrong' | 'limited'>>;
 
 /**
- * Creates or finds the shopper's checkout. Returns its page, or what the link's page shows instead.
+ * Creates or finds the shopper's checkout. Returns the address of its page, or what the link's page
+ * shows instead.
  */
 async function continueFrom(
   deps: LinkPageDeps,
@@ -150,7 +151,7 @@ function readTyped(request: FastifyRequest): LinkPage['typed'] {
   }
 }
 
-/** A member that the link itself sets is not read from the form. */
+/** Checks the form. A member that the link itself sets is not read from it. */
 function checkTyped(
   typed: LinkPage['typed'],
   link: ReadLink,

@@ -15,17 +15,17 @@ import {
   statusOf,
 } from './payment-link.ts';
 
-// A person of a shop may type any address as the shopper's. These limits keep the shop from mailing
-// strangers through us: the text is ours, a link has one address, and a merchant has a limited
-// number of mails a day, of which few may go to one address.
+// The staff of a shop may type any address as the shopper's. These limits keep the shop from
+// mailing strangers through us: the text is ours, a link has one address, and a merchant may send
+// only so many mails a day, few of them to one address.
 
 const daySeconds = 24 * 3600;
-/** The shortest time between two mails of one link. */
+/** The shortest time between two mails with one link. */
 const pauseSeconds = 600;
 
 /**
- * Queues the mail of a link to its shopper. Returns why it cannot, or null. The caller holds the
- * lock of the merchant's list of links, so that concurrent mails are counted.
+ * Queues the mail with a link to its shopper. Returns why that is not possible, or null. The caller
+ * holds the lock of the merchant's list of links, so that concurrent mails are counted.
  */
 export async function queueLinkMail(
   deps: QueueDeps,
@@ -65,7 +65,7 @@ export async function queueLinkMail(
   return null;
 }
 
-/** A person sends a link to its shopper, or sends it again. */
+/** Mails a link to its shopper for a person, or mails it again. */
 export async function mailPaymentLink(
   deps: OperatorDeps & QueueDeps,
   operator: string,
@@ -80,7 +80,7 @@ export async function mailPaymentLink(
     const [link] = locked ? await withCheckouts(db, [locked]) : [];
     if (!link) throw new OperatorError(`There is no payment link ${subject_id}.`);
     const status = statusOf(link, merchant.now());
-    if (status !== 'active') throw new OperatorError(`This link is ${status}. It is not sent.`);
+    if (status !== 'active') throw new OperatorError(`A link that is ${status} cannot be sent.`);
     const refusal = await queueLinkMail(deps, db, merchant, link);
     if (refusal !== null) throw new OperatorError(`The mail ${refusal}.`);
     return { subject_id, merchant_id, details: { merchant_id }, result: null };

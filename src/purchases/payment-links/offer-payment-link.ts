@@ -17,18 +17,18 @@ export type Offer = Pick<
   'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable' | 'mail'
 > & {
   /**
-   * Null makes no callbacks. If it is absent, callbacks go to the same address as those of the
+   * Null if no callbacks are made. If absent, callbacks go to the same address as those for the
    * newest order.
    */
   notify_url?: string | null | undefined;
-  /** After how many days it expires. Replaces `expires_at`. */
+  /** The number of days after which the link expires. Replaces `expires_at`. */
   days?: number | undefined;
 };
 
 /**
- * A person creates a link. It belongs to the merchant's newest integration. Its callbacks go to the
- * same address as those of the newest order, unless the person gives an address or wants none. A shop
- * without a server has no address.
+ * Creates a link for a person. The link belongs to the merchant's newest integration. Its callbacks
+ * go to the same address as those for the newest order, unless the person gives an address or wants
+ * none. A shop without a server has no address.
  */
 export async function offerPaymentLink(
   deps: OfferDeps,

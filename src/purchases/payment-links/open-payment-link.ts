@@ -42,10 +42,11 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
   });
 
 /**
- * The checkout of a shopper who continues from a link. A reusable link makes a new one each time.
- * Any other link has at most one that can be paid: shoppers who come at once get the same checkout,
- * and the first of them pays it. If the link can no longer be opened, returns its status. If a new
- * checkout is needed and the shopper has typed nothing, returns null.
+ * Finds or makes the checkout of a shopper who continues from a link. A reusable link makes a new
+ * checkout each time. Any other link has at most one that can be paid: shoppers who come at the
+ * same time get the same checkout, and the first of them pays it. If the link can no longer be
+ * opened, returns its status. If a new checkout is needed and the shopper has typed nothing,
+ * returns null.
  */
 export async function openPaymentLink(
   deps: OpenDeps,
@@ -68,11 +69,11 @@ export async function openPaymentLink(
   });
 }
 
-/** The clocks of nodes differ by less than this. */
+/** The clocks of two nodes differ by less than this. */
 const marginMinutes = 1;
 
 /**
- * The link's checkout that can be paid, or is being paid. Locks it, so that no payment begins
+ * Finds the link's checkout if it can be paid or is being paid. Locks it, so that no payment begins
  * unnoticed: a payment begins under the same lock, before the checkout's end.
  */
 async function findPayable(

@@ -32,14 +32,14 @@ export const createLinkOperation: Operation = {
   summary: 'Create a payment link',
   description: `Creates a link that you send or print as a QR code. A shopper who opens it and continues gets a checkout, as if you had created it: the same page, the same callback to \`notify_url\` if you give one, the same refunds.
 
-A link is for one payment: shoppers who open it at once share one checkout, and it is used up when that is paid. A shopper who cancels can open it again. A \`reusable\` link makes a checkout for each shopper, with a reference of its own.
+A link is for one payment: shoppers who open it at the same time share one checkout, and the link is used up once that checkout is paid. A shopper who cancels can open it again. A \`reusable\` link makes a checkout for each shopper, with a reference of its own.
 
 Without \`customer\` the shopper types an e-mail address; with it, \`mail: true\` sends the link there. Following the link creates nothing. The checkout begins when the shopper presses the button on its page.`,
   answer: { description: 'The link was created.', example: { data: exampleLink } },
   refusals: {
     422: {
       description:
-        'The amount lies outside the bands of the merchant config, the currency is not the territory’s, the expiry is past or too far, a field is not valid, or the `Idempotency-Key` was used with another body. One error object per bad field.',
+        'The amount lies outside the bands of the merchant config, the currency is not the territory’s, the expiry is in the past or too far in the future, a field is not valid, or the `Idempotency-Key` was used with another body. One error object per bad field.',
       details: {
         amount: `Validation failed: Amount has to be ${describeBands(exampleMerchant.attributes.rules)}.`,
         currency: 'Validation failed: currency must match merchant territory currency (ZAR).',

@@ -44,12 +44,12 @@ const apiMembers = {
   ...linkMembers,
   mail: Type.Optional(
     Type.Boolean({
-      description: `Whether we send the link to \`customer.email\`, in your language and with your name. At most ${linkMailsPerDayMax} links of a merchant are sent in 24 hours. False if absent.`,
+      description: `Whether we send the link to \`customer.email\`, in your language and with your name. We send at most ${linkMailsPerDayMax} links per merchant in 24 hours. False if absent.`,
     }),
   ),
   notify_url: Type.Optional(
     url(
-      'Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid.',
+      'Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: see in the console, or with GET, who has paid.',
     ),
   ),
   success_url: Type.Optional(

@@ -67,7 +67,7 @@ export async function lockLink(db: Handle, key: Key): Promise<PaymentLink | null
   return (await selectLink(db, key).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
 
-/** Links with the statuses of their newest checkouts, in one statement. */
+/** Adds to links the statuses of their newest checkouts, in one statement. */
 export async function withCheckouts(db: Handle, links: PaymentLink[]): Promise<ReadLink[]> {
   const made = links.filter(({ checkout_id }) => checkout_id !== null);
   const of = (name: 'merchant_id' | 'checkout_id') => [...new Set(made.map((one) => one[name]))];

@@ -27,12 +27,12 @@ declare module '#platform/database/tables.ts' {
       /** Whether the request that created it was signed. */
       signed: Fixed<boolean>;
       created_at: Fixed<Timestamp>;
-      /** Null if it does not expire. */
+      /** Null if the link does not expire. */
       expires_at: Fixed<Timestamp | null>;
       cancelled_at: Timestamp | null;
-      /** How many checkouts it has made. Each opening that makes one adds to it. */
+      /** How many checkouts the link has made. */
       checkouts: Generated<number>;
-      /** The newest checkout that it has made. */
+      /** The newest checkout that the link has made. */
       checkout_id: string | null;
     };
   }

@@ -4,10 +4,10 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 
 /**
- * `active`: a shopper can open it. `paid`: its checkout is `successful`; a reusable link is never
- * used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only `cancelled_at`
- * is stored. A payment that began before the link ended counts, so `paid` takes precedence over the
- * others.
+ * `active`: a shopper can open the link. `paid`: its checkout is `successful`; a reusable link is
+ * never used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only
+ * `cancelled_at` is stored. A payment that began before the link ended counts, so `paid` takes
+ * precedence over the others.
  */
 export const paymentLinkStatuses = ['active', 'paid', 'cancelled', 'expired'] as const;
 export type PaymentLinkStatus = (typeof paymentLinkStatuses)[number];
@@ -26,7 +26,7 @@ export const linkMailsPerDayMax = 100;
 /** At most this many of them go to one address. */
 export const linkMailsToOneMax = 5;
 
-/** The checkouts of a reusable link add their number to its reference. */
+/** Leaves room for the number that each checkout of a reusable link adds to the reference. */
 export const reusableReferenceCharactersMax = 240;
 
 export function statusOf(
@@ -50,7 +50,7 @@ export const referenceOf = (
   count: number,
 ): string => (reusable ? `${client_reference_id}-${count}` : client_reference_id);
 
-/** When a new link expires. Null if it never does, which only a reusable link may. */
+/** When a new link expires. Null if it never does, which is possible only for a reusable link. */
 export function expiryOf(
   { expires_at, reusable }: { expires_at?: string | undefined; reusable: boolean },
   now: Temporal.Instant,

@@ -5,8 +5,9 @@ import { expireCheckout } from '#purchases/checkouts/expire-checkout.ts';
 import { lockLink, moveLinkCheckout } from './payment-link.sql.ts';
 
 /**
- * A restore lost the payment of a checkout, which is recorded now. If its link was opened again
- * meanwhile, the link returns to the paid checkout, and the newer one can no longer be paid.
+ * Called when a payment that a restore had lost is recorded again. If the checkout's payment link
+ * has made a newer checkout in the meantime, the link returns to the paid checkout, and the newer
+ * one can no longer be paid.
  */
 export async function returnToPaid(
   db: Handle,

@@ -23,8 +23,8 @@ export type AskDeps = {
 };
 
 /**
- * Makes the call to the gateway that `chooseRequest` chooses for a claimed attempt. Throws like the
- * gateway.
+ * Makes the call to the gateway that `chooseRequest` chooses for a claimed attempt. Throws what the
+ * gateway throws.
  */
 export async function askGateway(
   deps: AskDeps,
@@ -52,8 +52,9 @@ export async function askGateway(
 }
 
 /**
- * The process may have been asleep since it claimed the attempt. Another one may then have recorded
- * the same answer as the purchase, whose hold must stay.
+ * Records that the attempt is being voided. This process may have been suspended since it claimed
+ * the attempt, and another process may have recorded the same hold as the purchase. Such a hold
+ * must stay.
  */
 async function beginEnding(
   deps: AskDeps,
@@ -66,17 +67,17 @@ async function beginEnding(
   throw new OutcomeUnknown('another process has claimed the attempt');
 }
 
-/** In a restored database, an attempt whose time is over may have become a purchase. */
+/** After a restore, an attempt whose time is over may be a purchase that the backup lacks. */
 async function refuseIfStopped(
   { money }: Pick<AskDeps, 'money'>,
   { gateway }: PaymentAttempt,
 ): Promise<void> {
   if (await isMoneyStopped(money, gateway)) {
-    throw new MoneyStopped('an attempt is not ended while money is stopped');
+    throw new MoneyStopped('attempts are not ended while money is stopped');
   }
 }
 
-/** The secret of a session is kept with the attempt, for a page that is loaded again. */
+/** The secret of a session is kept with the attempt, in case the page is loaded again. */
 function sealSession(sealing: Sealing, attempt: PaymentAttempt, answer: Answer): Outcome {
   if (answer.outcome !== 'begun') return answer;
   const { session, ...begun } = answer;
@@ -85,8 +86,8 @@ function sealSession(sealing: Sealing, attempt: PaymentAttempt, answer: Answer):
 }
 
 /**
- * Asks the gateway what it knows of an attempt, without sending or ending anything. Null if it knows
- * nothing.
+ * Asks the gateway what it knows about an attempt, without sending or ending anything. Returns null
+ * if it knows nothing.
  */
 export async function lookUpAttempt(
   gateway: Gateway,
@@ -129,7 +130,7 @@ async function send(
   });
 }
 
-/** The outcome of a request that an earlier claim may have sent. */
+/** Finds the outcome of a request that may have been sent under an earlier claim. */
 async function findSent(deps: AskDeps, ask: Ask): Promise<Answer> {
   const { customer_ref, asked_at } = ask.attempt;
   // Every request names a customer, and the customer is written before the request is sent.

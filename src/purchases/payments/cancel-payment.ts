@@ -14,9 +14,9 @@ import { isInFlight } from './payment-attempt.ts';
 import { isOpen } from './start-payment.ts';
 
 /**
- * A shopper cancels, and the attempt in flight is voided. An attempt that was authorised before we
- * got the checkout's lock wins, and nothing is cancelled. A shopper may cancel as long as a payment
- * could still finish.
+ * Cancels a checkout for its shopper, and voids the attempt in flight. If an attempt was authorised
+ * before we got the checkout's lock, nothing is cancelled. A shopper may cancel as long as a
+ * payment could still finish.
  */
 export async function cancelPayment(
   deps: DeliveryDeps,

@@ -8,9 +8,9 @@ import type { Random } from '#platform/shared/random.ts';
 import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 
-// Thieves try out stolen card numbers with small orders: many declined cards on one link, from one
-// network or at one merchant (decision 0007). We count declines and not attempts, so that a shop or
-// a mobile network with many buyers is not limited.
+// Thieves try out stolen card numbers with small orders. The sign is many declined cards on one
+// link, from one network or at one merchant (decision 0007). We count declines and not attempts, so
+// that a shop or a mobile network with many buyers is not limited.
 
 type Deps = {
   database: Database;

@@ -101,12 +101,12 @@ describe('what the gateway is asked', () => {
     for (const [description, changes, now, request] of [
       ['a young attempt is sent', {}, opened, 'send'],
       ['it is sent until its last moment', {}, end, 'send'],
-      ['it is sent without a card, too', { sealed_card_token: null }, opened, 'send'],
-      ['one that is voiding is not sent', { status: 'voiding' }, opened, 'find'],
-      ['a reference is looked up', { payment_ref: 'pi_1' }, opened, 'look_up'],
+      ['it is also sent without a card', { sealed_card_token: null }, opened, 'send'],
+      ['a voiding attempt is not sent', { status: 'voiding' }, opened, 'find'],
+      ['a payment with a reference is looked up', { payment_ref: 'pi_1' }, opened, 'look_up'],
       ['a session is looked up', { status: 'begun', payment_ref: 'pi_1' }, end, 'look_up'],
       ['a challenge is looked up', { status: 'challenged', payment_ref: 'pi_1' }, end, 'look_up'],
-      ['what is voiding is ended', { status: 'voiding', payment_ref: 'pi_1' }, opened, 'end'],
+      ['a voiding payment is ended', { status: 'voiding', payment_ref: 'pi_1' }, opened, 'end'],
     ] as [string, Partial<PaymentAttempt>, string, string][]) {
       test(`${purpose}: ${description}`, () => {
         assert.equal(chooseRequest({ ...attempt, ...changes }, checkout, at(now)), request);
@@ -124,7 +124,7 @@ describe('what the gateway is asked', () => {
   });
 });
 
-describe('what is over is ended, if it can be', () => {
+describe('an attempt that is over is ended, if it can be', () => {
   for (const purpose of attemptPurposes) {
     for (const [outcome, answer] of Object.entries(outcomes)) {
       const canEnd =
@@ -188,7 +188,7 @@ describe('what follows from the outcome of an attempt', () => {
     }
   }
 
-  test('a challenge that could not be ended in time is ended again, more and more seldom', () => {
+  test('a challenge that cannot be ended is ended again, at growing intervals', () => {
     for (const purpose of attemptPurposes) {
       const now = at(lastOf[purpose], 1);
       for (const answer of [outcomes.challenge, { ...outcomes.processing, asks_shopper: true }]) {
@@ -238,7 +238,7 @@ describe('what follows from the outcome of an attempt', () => {
   }
 
   for (const status of ['begun', 'challenged'] as const) {
-    test(`what was sent after a long time as ${status} is looked up soon`, () => {
+    test(`an attempt that was ${status} for long is looked up soon after it was sent`, () => {
       const attempt = attemptOf({ status, attempts: 8 });
       const { to } = chooseMove(attempt, checkout, outcomes.processing, at(opened));
       assert.deepEqual([to.due_at, to.attempts], ['2026-11-01T10:00:05.000Z', 1]);
@@ -246,7 +246,7 @@ describe('what follows from the outcome of an attempt', () => {
   }
 
   for (const status of ['begun', 'challenged'] as const) {
-    test(`a session stays open that was ${status} and of which no card was sent`, () => {
+    test(`a ${status} attempt stays open until a card is sent`, () => {
       const attempt = attemptOf({ status });
       const answer = { ...outcomes.processing, asks_shopper: true } as const;
       const { to } = chooseMove(attempt, checkout, answer, at(opened));
@@ -257,7 +257,7 @@ describe('what follows from the outcome of an attempt', () => {
     });
   }
 
-  test('a challenge is looked up more and more seldom, and at the end', () => {
+  test('a challenge is looked up at growing intervals, and at its end', () => {
     const lookUps: string[] = [];
     let attempt = attemptOf({});
     for (let now = at(opened); lookUps.length < 40; ) {

@@ -27,7 +27,7 @@ import {
 // The choices of the attempt machine. They are pure: `ask-gateway.ts` and `record-outcome.ts` carry
 // them out.
 
-/** The gateway's answer about an attempt, at once or when it was asked later. */
+/** The gateway's answer about an attempt, given at once or when it was asked later. */
 export type Answer =
   /** The shopper enters the card in this session. */
   | { outcome: 'begun'; payment_ref: string; session: CardSession }
@@ -59,14 +59,15 @@ type Times = { expires_at: Timestamp };
 /**
  * The request to the gateway about a claimed attempt.
  *
- * `send`: sends the request itself, under the same key again if an earlier one may have arrived.
+ * `send`: sends the request itself. The key is always the same, because an earlier request may have
+ * arrived.
  *
- * `find`: looks up by the attempt's id whether an earlier request arrived. Nothing is sent (decision
- * 0023).
+ * `find`: looks up by the attempt's id whether an earlier request arrived. Nothing is sent
+ * (decision 0023).
  *
  * `look_up`: looks up the state of a payment whose reference we have.
  *
- * `end`: voids it. The gateway may answer that this came too late.
+ * `end`: voids the payment. The gateway may answer that this came too late.
  */
 export type GatewayRequest = 'send' | 'find' | 'look_up' | 'end';
 
@@ -85,8 +86,8 @@ export function chooseRequest(
 export type Live = Extract<Answer, { outcome: 'begun' | 'done' | 'challenge' | 'processing' }>;
 
 /**
- * Whether to void what the gateway just answered: the attempt is over, and the bank must not be able
- * to approve it later. A hold can be voided too; a charge and a stored card cannot.
+ * Whether to void what the gateway has just reported, because the attempt is over and the bank must
+ * not be able to approve it later. A hold can be voided too; a charge and a stored card cannot.
  */
 export function mustEnd(
   attempt: PaymentAttempt,
@@ -178,13 +179,13 @@ export function chooseMove(
 
 /**
  * The shopper has entered the card, or passed their bank's challenge. Until the outcome is known,
- * the page must not ask for that again.
+ * the page must not ask for either again.
  */
 const sent = { status: 'starting', sealed_card_token: null } as const;
 
 /**
  * The shopper has to enter the card, or to pass their bank's challenge. Their browser reports when
- * that is done, or a look-up finds out.
+ * they have done so, or a look-up finds out.
  */
 function waitForShopper(
   attempt: PaymentAttempt,
@@ -209,8 +210,9 @@ function voidLater(payment_ref: string, due_at: Timestamp): Move {
 }
 
 /**
- * The shopper has left a challenge that the gateway cannot end, so the bank may still approve it. On
- * the plan, nothing else is paid before its time is over, and the shopper can go on with it.
+ * The shopper has left a challenge that the gateway cannot end, so the bank may still approve it.
+ * An attempt on the plan comes here only when its time is over: until then nothing else can be
+ * paid, and the shopper can still pass the challenge.
  */
 function voidAgain(attempt: PaymentAttempt, payment_ref: string, now: Temporal.Instant): Move {
   const attempts = attempt.status === 'voiding' ? attempt.attempts : 0;

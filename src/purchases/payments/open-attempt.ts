@@ -64,8 +64,8 @@ export async function openAttempt(
 
 /**
  * Claims an attempt on the plan page to end it, because the shopper left the card form or their
- * bank's challenge and begins again. It may have succeeded in the meantime, so the new one begins
- * only once its outcome is known.
+ * bank's challenge and is beginning again. That attempt may have succeeded in the meantime, so a
+ * new one begins only once its outcome is known.
  */
 export async function leaveAttempt(
   deps: Pick<AskDeps, 'database' | 'clock'> & { random: Random },
@@ -82,7 +82,7 @@ export async function leaveAttempt(
     if (maybeCommitted && current?.lease === lease.lease) return current;
     if (!current || !waitsForShopper(current)) return null;
     const due_at = timestamp(merchant.now());
-    // Another process may be looking it up, but its result no longer counts.
+    // Another process may be looking up the attempt, but its result no longer counts.
     return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, attempts: 0 });
   });
 }

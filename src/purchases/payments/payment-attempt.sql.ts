@@ -46,7 +46,7 @@ export async function listAttempts(db: Handle, key: CheckoutKey): Promise<Paymen
   return await selectAttempts(db, key).execute();
 }
 
-/** More than can ever be unsettled at once. */
+/** More attempts than can ever be unsettled at once. */
 const unsettledMax = 10_000;
 
 /** The attempts of all merchants that have not ended, oldest first. */
@@ -76,8 +76,8 @@ const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
 );
 
 /**
- * Records that the request is sent now. Returns false if the attempt is being voided, or if another
- * process claimed it. In that case the request must not be sent.
+ * Records that the request is about to be sent. Returns false if the attempt is being voided, or if
+ * another process has claimed it: then the request must not be sent.
  */
 export async function moveAsked(
   db: Handle,
@@ -101,8 +101,8 @@ const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked
 );
 
 /**
- * Records that what the gateway has for a claimed attempt is voided now. Returns false if the
- * attempt has ended, or if another process claimed it.
+ * Records that whatever the gateway has for a claimed attempt is about to be voided. Returns false
+ * if the attempt has ended, or if another process has claimed it.
  */
 export async function moveEnding(
   db: Handle,
@@ -117,7 +117,7 @@ export async function moveEnding(
 
 /**
  * Gives up a claimed attempt and releases it. Anything that the gateway has for it will be voided.
- * Returns false if it has ended or is being voided, or if another process claimed it.
+ * Returns false if the attempt has ended or is being voided, or if another process has claimed it.
  */
 export async function moveGivenUp(
   db: Handle,
@@ -186,7 +186,10 @@ const columnsOf = ({ authentication, scheme, ...to }: AttemptChanges) => ({
   ...(scheme && { scheme: JSON.stringify(scheme) }),
 });
 
-/** Starts to void the first payment in flight: its checkout has ended, or a new attempt starts. */
+/**
+ * Starts voiding the first payment in flight, because its checkout has ended or a new attempt
+ * begins.
+ */
 export async function moveInFlightToVoiding(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,

@@ -11,8 +11,8 @@ import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
  * `first_payment`: pays a checkout. The gateway holds the first payment, and stores the card if
  * others follow. A hold that comes too late is voided.
  *
- * `plan_payment`: pays payments of the plan in person, late ones or before their dates. The gateway
- * takes the amount at once, so nothing can be voided afterwards.
+ * `plan_payment`: pays payments of the plan that are late, or pays them before their dates. The
+ * gateway takes the amount at once, so nothing can be voided afterwards.
  *
  * `new_card`: replaces the stored card. The gateway verifies the card and takes nothing.
  */
@@ -20,13 +20,13 @@ export const attemptPurposes = ['first_payment', 'plan_payment', 'new_card'] as 
 export type AttemptPurpose = (typeof attemptPurposes)[number];
 
 /**
- * Where an attempt stands. Only `record-outcome.ts` ends one.
+ * The status of an attempt. Only `record-outcome.ts` ends an attempt.
  *
  * `starting`: committed before the gateway is called. The request may have been sent.
  *
- * `begun`: the gateway knows it, and the shopper enters the card in its session.
+ * `begun`: the gateway knows the attempt, and the shopper enters the card in its session.
  *
- * `challenged`: the shopper's bank challenges them. The gateway says how it ends.
+ * `challenged`: the shopper's bank challenges them. The gateway reports how the challenge ends.
  *
  * `authorised`: the end of a first payment that is the checkout's outcome.
  *
@@ -34,14 +34,14 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  *
  * `verified`: the end of an attempt with a new card, which is now the stored card.
  *
- * `declined`: the end of an attempt for which the gateway holds and took nothing.
+ * `declined`: the end of an attempt for which the gateway took nothing and holds nothing.
  *
  * `refused`: the end of a first payment whose checkout the gateway will never accept.
  *
  * `voiding`: the attempt ran out of time, the shopper left it for another one or cancelled, or the
  * gateway refused the request. Nothing more is sent, and the gateway is asked to end what was sent.
- * It may answer that it has already taken a payment of the plan or verified a card: then the attempt
- * is `charged` or `verified` after all.
+ * The gateway may answer that it has already taken a payment of the plan or verified a card: then
+ * the attempt is `charged` or `verified` after all.
  *
  * `voided`: the end of an attempt that was voiding.
  */
@@ -65,7 +65,7 @@ export const live = ['starting', 'begun', 'challenged'] as const;
 /** The statuses that a worker still has to move. */
 export const unsettled = [...live, 'voiding'] as const;
 
-/** Whether the shopper has to enter the card in its session, or to pass their bank's challenge. */
+/** Whether the shopper has to enter the card in a session, or to pass their bank's challenge. */
 export const waitsForShopper = (attempt: Pick<PaymentAttempt, 'status'> | null | undefined) =>
   attempt?.status === 'begun' || attempt?.status === 'challenged';
 
@@ -81,14 +81,14 @@ export type PaymentAttempt = {
   purpose: AttemptPurpose;
   /** Counts the first payments of a checkout. The attempts on its plan are counted separately. */
   number: number;
-  /** The numbers of the payments that it pays; empty for a new card. */
+  /** The numbers of the payments that the attempt pays; empty for a new card. */
   instalments: number[];
   /** The term of the checkout, or for a first payment the term that the shopper chose. */
   number_of_payments: number;
   amount: number;
   currency: string;
   uses_stored_card: boolean;
-  /** If given, the card is stored once the attempt has succeeded, and replaces the stored one. */
+  /** If set, the card is stored once the attempt has succeeded, and replaces the stored card. */
   consent: Consent | null;
   created_at: Timestamp;
   /** Ids in this column ascend in the order of writing. */
@@ -98,12 +98,12 @@ export type PaymentAttempt = {
   /** The card's token until no request needs it, or the secret of the session while it is open. */
   sealed_card_token: Buffer | null;
   /**
-   * A first payment writes it together with `asked_at`. Any other attempt has it from the start.
+   * For a first payment, written together with `asked_at`. Any other attempt has it from the start.
    */
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
-  /** Where the bank's challenge is; null when the attempt has ended. */
+  /** The address of the bank's challenge; null once the attempt has ended. */
   challenge_url: string | null;
   /** The stored card that is charged, or the card that was stored. */
   card_ref: string | null;
@@ -111,7 +111,7 @@ export type PaymentAttempt = {
   card_last4: string | null;
   /** The last month in which the card works, `2027-03`. */
   card_expires: string | null;
-  /** How the bank authenticated the shopper; null if it was not asked. */
+  /** How the bank authenticated the shopper; null if the bank was not asked. */
   authentication: Authentication | null;
   /** The card network's ids of the payment. */
   scheme: SchemeData | null;
@@ -164,11 +164,11 @@ export const attemptId = ({ purpose, checkout_id, number }: Named) =>
     number,
   );
 
-/** The key of the attempt's request. The same attempt always sends the same one (decision 0049). */
+/** The key of the attempt's request. An attempt always uses the same key (decision 0049). */
 export const requestKey = ({ purpose, checkout_id, number }: Named) =>
   `${checkout_id}:${purpose === 'first_payment' ? 'p' : 's'}${number}`;
 
-/** Binds a sealed card token to its attempt, so that it opens for no other. */
+/** Binds a sealed card token to its attempt, so that it opens for no other attempt. */
 export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
 
 export const isFirstPayment = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
@@ -206,11 +206,14 @@ export const isOver = (
   now: Temporal.Instant,
 ) => Temporal.Instant.compare(now, endsAt(attempt, checkout)) > 0;
 
-/** We look once more this long before the end, to find what the bank approved in time. */
+/**
+ * We look up the attempt once more this long before its end, to find what the bank approved in
+ * time.
+ */
 const lastLookUpSeconds = 5;
 
 /**
- * When we look up a session or a challenge next. Usually the shopper's browser returns first; if it
+ * When to look up a session or a challenge next. Usually the shopper's browser returns first; if it
  * does not, the merchant waits about a minute. We look once more shortly before the end, and again
  * right after it to void what is left.
  */

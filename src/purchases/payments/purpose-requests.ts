@@ -33,7 +33,7 @@ type Requests = {
     },
   ): Promise<Answer>;
   lookUp(ask: Ask, payment_ref: string): Promise<Answer>;
-  /** Finds what the gateway has by the attempt's id; null if it does not know it. */
+  /** Looks up by the attempt's id what the gateway has; null if it has nothing. */
   find(ask: Ask, customer_ref: string): Promise<Answer | null>;
   end(ask: Ask, payment_ref: string): Promise<Answer>;
 };
@@ -60,8 +60,8 @@ const voidKey = ({ attempt }: Ask) => `${requestKey(attempt)}:void`;
 
 const firstPayment: Requests = {
   ...ofPayments(held),
-  // A hold that was made twice is voided, and so is one that the database lost (decision 0098). So
-  // nothing has to be found.
+  // There is nothing to find: a second hold is voided, and so is a hold that the database lost
+  // (decision 0098).
   findEarlier: async () => null,
   async send(ask, { card_token, ...given }) {
     const { gateway, time, attempt } = ask;
@@ -83,14 +83,16 @@ async function held(ask: Ask, state: PaymentState | RefusedData): Promise<Answer
         ? await refuseCard(ask, state)
         : { ...state, outcome: 'done' };
     case 'captured':
-      // Only the outcome of a checkout is captured, and its attempt has ended.
-      throw new OutcomeUnknown('a first payment was captured without being the outcome');
+      // Only the hold that is a checkout's outcome is captured, and by then its attempt has ended.
+      throw new OutcomeUnknown('a captured first payment is not the outcome of its checkout');
     default:
       return state;
   }
 }
 
-/** The card cannot be charged later, so its hold is voided, and the shopper uses another card. */
+/**
+ * The card cannot be charged later, so its hold is voided, and the shopper must use another card.
+ */
 async function refuseCard(
   ask: Ask,
   { payment_ref, card }: Extract<PaymentState, { outcome: 'authorised' }>,
@@ -108,7 +110,7 @@ const planPayment: Requests = {
     const states = await gateway.listInstalmentPayments(time, { ...attempt, customer_ref });
     const captured = states.filter((state) => state.outcome === 'captured');
     const [first] = captured;
-    if (captured.length > 1) throw new RequestRefused('the payments were paid before, in parts');
+    if (captured.length > 1) throw new RequestRefused('the payments were already paid, in parts');
     if (first !== undefined) return paid(ask, first);
     const others = states.filter(({ attempt_id }) => attempt_id !== attempt.id);
     if (others.some(({ outcome }) => outcome === 'processing')) {
@@ -155,7 +157,7 @@ function paid({ attempt: { amount } }: Ask, state: PaymentState | RefusedData): 
       }
       return { ...state, outcome: 'done', capture_before: null };
     case 'authorised':
-      throw new OutcomeUnknown('a payment that is captured at once is held');
+      throw new OutcomeUnknown('a payment that should be captured at once is held');
     case 'refused':
       throw new RequestRefused(`the gateway refused the payment (${state.detail})`);
     default:
@@ -164,7 +166,7 @@ function paid({ attempt: { amount } }: Ask, state: PaymentState | RefusedData): 
 }
 
 const newCard: Requests = {
-  // A card that was verified twice is still charged only once, so nothing has to be found.
+  // There is nothing to find: a card that was verified twice is still charged only once.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
     const { id: attempt_id, checkout_id, currency } = attempt;

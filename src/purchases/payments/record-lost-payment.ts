@@ -130,7 +130,7 @@ async function checkFirstPayment(
   const created = Temporal.Instant.from(created_at);
   const at = Temporal.Instant.compare(created, began) < 0 ? began : created;
   if (isOver({ purpose: 'first_payment', created_at }, checkout, at)) {
-    throw new CannotRecord('it was made after the time of the checkout');
+    throw new CannotRecord('it was made after the checkout had expired');
   }
   const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
   const [first] = payments;
@@ -147,8 +147,8 @@ async function checkFirstPayment(
 
 /**
  * Records what a shopper paid on the plan page before the database was restored (decision 0098), in
- * a transaction that holds the checkout's lock. A card that the shopper stored with it is not
- * recorded, because the consent was lost.
+ * a transaction that holds the checkout's lock. A card that the shopper stored with this payment is
+ * not recorded, because the consent was lost.
  */
 export async function recordLostPlanPayment(
   deps: QueueDeps,
@@ -162,7 +162,7 @@ export async function recordLostPlanPayment(
     payment_ref: string;
     customer_ref: string;
     at: Timestamp;
-    /** Null if the gateway reports no more about it. */
+    /** Null if the gateway reports nothing more about the payment. */
     state: Pick<PaidFirst['state'], 'authentication' | 'scheme'> | null;
   },
 ): Promise<void> {

@@ -26,11 +26,11 @@ import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
 
 /**
  * Writes the outcome of an attempt, and all its consequences, in one transaction. An outcome counts
- * only under the lease that it was found with. Every transaction locks the checkout first, so the
+ * only under the lease under which it was found. Every transaction locks the checkout first, so the
  * outcome is decided only once.
  *
- * If `delivers` is set and the checkout is paid now, returns its callback, if it has one, claimed for
- * the caller to deliver. Otherwise a worker delivers it.
+ * If `delivers` is set and this outcome pays the checkout, returns its callback, if it has one,
+ * claimed for the caller to deliver. Otherwise a worker delivers the callback.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock } & QueueDeps & MerchantMailDeps,
@@ -48,7 +48,7 @@ export async function recordOutcome(
       lockAttempt(db, attempt),
     ]);
     assert(checkout);
-    // Another process claimed it, or an earlier run of this transaction was committed.
+    // Another process has claimed the attempt, or an earlier run of this transaction was committed.
     if (current === null || current.lease !== attempt.lease || current.due_at === null) return;
     const now = merchant.now();
     const { to, effect } = chooseMove(current, checkout, answer, now);
@@ -75,7 +75,10 @@ export async function recordOutcome(
   return callback;
 }
 
-/** Informs the merchant's people who chose this mail. A shop without a server gets no callback. */
+/**
+ * Informs those of the merchant's people who chose this mail: a shop without a server gets no
+ * callback.
+ */
 async function mailLinkPaid(
   deps: { clock: Clock } & MerchantMailDeps,
   db: Handle,
@@ -89,7 +92,7 @@ async function mailLinkPaid(
   });
 }
 
-/** The writes for a checkout that is paid now. */
+/** Returns the writes for a checkout that this attempt has paid. */
 function payCheckout(
   deps: QueueDeps,
   merchant: Merchant,

@@ -20,9 +20,9 @@ type RouteDeps = {
 
 /**
  * Moves the checkout to the merchant's other gateway when a shopper opens the page while the
- * checkout's own gateway does not answer (decision 0029). Any attempt keeps the checkout where it
- * is, because its outcome may be unknown. A payment begins under the same lock, so one of the two
- * sees the other. Returns whether the checkout was moved.
+ * checkout's own gateway is not answering (decision 0029). A checkout with any attempt stays where
+ * it is, because the outcome of the attempt may be unknown. A payment begins under the same lock,
+ * so one of the two sees the other. Returns whether the checkout was moved.
  */
 export async function routeCheckout(
   deps: RouteDeps,
@@ -41,4 +41,4 @@ export async function routeCheckout(
 }
 
 const logMove = ({ log }: RouteDeps, checkout_id: string, from: GatewayName, to: GatewayName) =>
-  log.warn({ checkout_id, from, to }, 'a checkout was given to another gateway');
+  log.warn({ checkout_id, from, to }, 'a checkout was moved to another gateway');

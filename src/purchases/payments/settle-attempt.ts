@@ -23,9 +23,10 @@ export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & MerchantMailDeps;
 
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
- * attempt is committed, and a later claim settles it. If a shopper's request waits, the callback of
- * the checkout is sent at once, otherwise by the worker. `checkout` is its row, if the caller has
- * it. Returns false if the outcome is still unknown.
+ * attempt is committed, and a later claim settles it. If `isAwaited` is set, a shopper's request is
+ * waiting, and the callback of the checkout is sent at once; otherwise the worker sends it.
+ * `checkout` is the row of the checkout, if the caller has it. Returns false if the outcome is
+ * still unknown.
  */
 export function settleAttempt(
   deps: PaymentDeps,
@@ -77,7 +78,7 @@ async function askAndRecord(
 }
 
 /**
- * An operator must look at a state that this version does not know, before the attempt's time is
+ * Alerts an operator to a status that this version does not know, before the attempt's time is
  * over.
  */
 async function alertUnknown(
@@ -97,10 +98,11 @@ async function alertUnknown(
 }
 
 /**
- * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
- * not wait for an attempt that the gateway refused, or that has run out of time: it is given up, and
- * anything that the gateway has for it is voided (decision 0023). In a restored database it may be a
- * purchase, so nothing is given up while money is stopped or that is not known.
+ * Releases an attempt that could not be settled, and raises an alert if the failures last. A
+ * shopper need not wait for an attempt that the gateway refused, or that has run out of time: it is
+ * given up, and anything that the gateway has for it is voided (decision 0023). In a restored
+ * database an attempt that has run out of time may be a purchase, so it is not given up while money
+ * is stopped or may be.
  */
 async function releaseFailed(
   deps: PaymentDeps,
@@ -124,7 +126,7 @@ async function releaseFailed(
   await raiseGatewayAlert(deps, merchant, {
     what: isFirstPayment(attempt)
       ? `Payment attempt ${number}`
-      : `Attempt ${number} of the shopper on the plan`,
+      : `The shopper’s attempt ${number} on the plan`,
     subject_id: checkout_id,
     error,
     isOutcomeUnknown: error instanceof OutcomeUnknown,

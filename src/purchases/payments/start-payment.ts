@@ -23,18 +23,18 @@ type FirstPayment = {
 };
 
 /**
- * A process finishes this many payments within seconds, even if all of them come at once. More would
- * take longer than shoppers wait. If the gateway is slow, fewer fit (decision 0013).
+ * A process finishes this many payments within seconds, even if all of them arrive at once. More
+ * would take longer than shoppers wait. If the gateway is slow, fewer can finish (decision 0013).
  */
 const inProgressMax = 500;
 
 const begin = beginAtMost(inProgressMax);
 
 /**
- * A shopper pays. The attempt is committed before the gateway is called, so that a worker can
- * settle it if this process dies. If the outcome is not known in time, the attempt stays due and a
- * worker settles it; the page polls until then. Returns false if payments are paused, and nothing
- * began.
+ * Begins a shopper's payment. The attempt is committed before the gateway is called, so that a
+ * worker can settle it if this process dies. If the outcome is not known in time, the attempt stays
+ * due and a worker settles it; the page polls until then. Returns false if nothing began, because
+ * payments are paused.
  */
 export async function startPayment(
   deps: PaymentDeps,
@@ -53,7 +53,8 @@ export async function startPayment(
 
 /**
  * Returns null if nothing may start: the checkout has ended or expired, or is being paid. Returns
- * `blocked` if the gateway may already have its payment and an operator has to look at it first.
+ * `blocked` if the gateway may already have a payment for the checkout, which an operator has to
+ * look at first.
  */
 async function openFirstPayment(
   deps: PaymentDeps,
@@ -79,8 +80,8 @@ async function openFirstPayment(
     if (checkout.gateway !== gateway) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
     if (rows.blocks.length > 0) return 'blocked';
-    // The shopper left the card form or their bank's challenge, and begins again: void that attempt
-    // (decision 0023).
+    // The shopper left the card form or their bank's challenge and is beginning again, so void the
+    // earlier attempt (decision 0023).
     if (attempts.some(isInFlight)) await moveInFlightToVoiding(db, key, timestamp(now));
 
     const [first] = planPayments(checkout.amount, number_of_payments, merchant.localDate(now));
@@ -107,7 +108,7 @@ const selectAttemptsAndBlocks = compileOnce(
   },
 );
 
-/** Whether a payment may still begin. It may for half an hour (decision 0011). */
+/** Whether a payment may still begin, which is possible for half an hour (decision 0011). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
 }

@@ -11,7 +11,7 @@ const newestFirst = (db: Handle, merchant_id: string) =>
     .orderBy('number', 'desc')
     .limit(1);
 
-/** The newest account, whether it was confirmed or not. */
+/** The newest account, whether it has been confirmed or not. */
 export const findNewestAccount = async (
   db: Handle,
   merchant_id: string,
@@ -45,7 +45,7 @@ export async function insertAccount(db: Handle, account: BankAccount): Promise<v
   await db.insertInto('bank_accounts').values(account).execute();
 }
 
-/** Returns null if it is already confirmed. */
+/** Returns null if the account is already confirmed. */
 export async function moveConfirmed(
   db: Handle,
   { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
@@ -62,7 +62,7 @@ export async function moveConfirmed(
   return row ?? null;
 }
 
-/** Counts a wrong number that was typed. The caller has the merchant's lock. */
+/** Records how many wrong numbers have been typed. The caller holds the merchant's lock. */
 export async function moveWrongNumbers(
   db: Handle,
   { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
@@ -76,7 +76,7 @@ export async function moveWrongNumbers(
     .execute();
 }
 
-/** Every account, for a change of the master key. Each merchant has only a few. */
+/** Every account, for a change of the master key. Each merchant has only a few accounts. */
 export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
   return await db
     .selectFrom('bank_accounts')
@@ -87,8 +87,8 @@ export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
 }
 
 /**
- * The accounts whose number may be needed again: the newest one, which may wait to be confirmed, the
- * one in use, and those of payouts that are on their way to the bank.
+ * The accounts whose number may be needed again: each merchant's newest one, which may be waiting
+ * to be confirmed, the one in use, and those of payouts that are on their way to the bank.
  */
 export async function listNeededAccounts(
   db: Handle,
@@ -106,7 +106,7 @@ export async function listNeededAccounts(
   return rows;
 }
 
-/** Returns false if another run has already re-encrypted it. */
+/** Returns false if another run has already re-encrypted the number. */
 export async function moveSealedAccount(
   db: Handle,
   { merchant_id, number, sealed_account }: BankAccount,
@@ -122,7 +122,7 @@ export async function moveSealedAccount(
   return numUpdatedRows > 0n;
 }
 
-/** The address of a merchant's statements. Null if they are not mailed. */
+/** The address that a merchant's statements are mailed to. Null if they are not mailed. */
 export async function findStatementAddress(
   db: Handle,
   merchant_id: string,

@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Where a merchant is paid. One operator proposes an account and another one confirms it; until then
- * the previous account stays in use. Rows are kept, so that every payout names the account that it
- * went to.
+ * The account that a merchant is paid to. One operator proposes it and another one confirms it;
+ * until then the previous account stays in use. Rows are kept, so that every payout names the
+ * account that it went to.
  */
 export type BankAccount = {
   merchant_id: string;
@@ -24,7 +24,7 @@ export type BankAccount = {
   confirmed_by: string | null;
   confirmed_person_id: string | null;
   confirmed_at: Timestamp | null;
-  /** How many wrong account numbers were typed to confirm it. */
+  /** How many wrong account numbers were typed in attempts to confirm the account. */
   wrong_numbers: number;
 };
 

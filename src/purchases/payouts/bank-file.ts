@@ -12,7 +12,7 @@ import { listHolidays } from './payout.sql.ts';
 import { isBusinessDay, type Payout } from './payout.ts';
 import { openAccount } from './set-bank-account.ts';
 
-/** A CSV file, for people and for banks that read one, or the message of ISO 20022. */
+/** A CSV file, for people and for banks that accept one, or an ISO 20022 message. */
 export const bankFormats = ['csv', 'pain.001'] as const;
 export type BankFormat = (typeof bankFormats)[number];
 
@@ -67,8 +67,8 @@ export async function writeBankFile(
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /**
- * The digests that are recorded for an export: that of the file, and that of the rows it was made
- * from. `tranche prove` compares both later.
+ * The digests that are recorded for an export: one of the file, and one of the rows that it was
+ * made from. `tranche prove` compares both later.
  */
 export const exportDigests = (payouts: Payout[], file: string) => ({
   file_sha256: sha256(file),
@@ -106,7 +106,7 @@ function writeBankCsv(rows: Row[]): string {
   return writeCsv([columns, ...lines]);
 }
 
-/** The message of an export. Empty without a payout, because a message has at least one. */
+/** The message for an export. Empty without payouts, because a message must contain one. */
 async function writeMessage(
   { payingAccount }: BankFileDeps,
   db: Handle,
@@ -133,7 +133,7 @@ async function writeMessage(
   });
 }
 
-/** A bank pays on a business day: the day of the export, or the next one. */
+/** A bank pays on a business day: on the day of the export or, if it is not one, on the next. */
 async function findExecutionDay(
   db: Handle,
   territory: string,
@@ -152,7 +152,7 @@ async function findExecutionDay(
 export function mustPayFrom({ payingAccount }: Pick<BankFileDeps, 'payingAccount'>): PayingAccount {
   if (payingAccount) return payingAccount;
   throw new OperatorError(
-    'A pain.001 file names the account that you pay from. Set PAYOUT_FROM_HOLDER, PAYOUT_FROM_BRANCH_CODE and PAYOUT_FROM_ACCOUNT, or take the CSV file.',
+    'A pain.001 file names the account that you pay from. Set PAYOUT_FROM_HOLDER, PAYOUT_FROM_BRANCH_CODE and PAYOUT_FROM_ACCOUNT, or use the CSV file.',
   );
 }
 

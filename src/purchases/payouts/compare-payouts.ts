@@ -3,15 +3,16 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 
 /**
- * Entries may still be written this long after money resumes, because only then does the service
- * find the outcomes of requests that were in flight at the backup.
+ * Entries may still be written this long after money moves again, because only then does the
+ * service find the outcomes of requests that were in flight at the time of the backup.
  */
 const lateEntryHours = 24;
 
 /**
  * Called when money moves again after a restore (decision 0098). The bank may already have paid any
- * payout that is not exported here, and any that is made from entries before the resume. None of
- * them is exported until an operator has compared it with the bank. Returns how many there are now.
+ * payout that is not exported here, and any that will be made from entries before this time. None
+ * of them is exported until an operator has compared it with the bank. Returns how many there are
+ * now.
  */
 export async function comparePayouts(db: Handle, at: Timestamp): Promise<number> {
   const before = Temporal.Instant.from(at).add({ hours: lateEntryHours }).toString();

@@ -15,8 +15,8 @@ export type CorrectionDeps = OperatorDeps & Pick<MonthlyDeps, 'issuer' | 'sendsM
 
 /**
  * Issues a statement again under the next number, because it names the merchant or the service
- * wrongly. The new one has the same lines and amounts and refers to the old one, which stays as it
- * is. Returns the new one's id.
+ * wrongly. The new statement has the same lines and amounts and refers to the old one, which stays
+ * as it is. Returns the id of the new one.
  */
 export async function correctStatement(
   deps: CorrectionDeps,

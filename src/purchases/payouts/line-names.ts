@@ -15,5 +15,5 @@ export const kindTexts = {
   payout_returned: 'kind_payout_returned',
 } as const satisfies Record<EntryKind, keyof Words['statement']>;
 
-/** The name of a kind of line where everything is in English. */
+/** The English name of a kind of line, for places where everything is in English. */
 export const lineName = (kind: EntryKind) => words.en.statement[kindTexts[kind]];

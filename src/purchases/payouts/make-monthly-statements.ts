@@ -56,7 +56,7 @@ const work: MerchantDueWork<'statement_months', MonthlyDeps> = {
   },
 };
 
-/** Makes the statements of all merchants whose month is over (decision 0140). */
+/** Makes the statements for all merchants whose month is over (decision 0140). */
 export async function makeDueMonthlyStatements(
   deps: MonthlyDeps,
   stopping?: AbortSignal,
@@ -67,7 +67,7 @@ export async function makeDueMonthlyStatements(
 export const makeMerchantMonthlyStatements = (deps: MonthlyDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
-/** Begins the statements of a merchant, from the current month on. */
+/** Begins a merchant's statements with the current month. */
 export async function beginStatements(
   db: Handle,
   merchant: Merchant,
@@ -85,8 +85,8 @@ async function dueAt(db: Handle, merchant: Merchant, month: string): Promise<Tem
 }
 
 /**
- * A process that dies loses at most one transaction of this work, and the next process goes on from
- * there.
+ * A process that dies loses at most one transaction of this work, and the next process continues
+ * from there.
  */
 async function makeStatement(deps: MonthlyDeps, merchant: Merchant, lease: string) {
   const id = deps.random.uuid();
@@ -101,9 +101,9 @@ async function makeStatement(deps: MonthlyDeps, merchant: Merchant, lease: strin
 }
 
 /**
- * Turns some entries into lines of the statement. With the last ones the statement gets its number,
- * and the row moves on to the next month. A month without entries gets neither a statement nor a
- * number.
+ * Turns some entries into lines of the statement. With the last of them the statement gets its
+ * number, and the merchant's row moves to the next month. A month without entries gets neither a
+ * statement nor a number.
  */
 async function goOn(
   deps: MonthlyDeps,
@@ -118,7 +118,7 @@ async function goOn(
   await lockPayouts(db, merchant.id);
   const { month, number } = locked;
   const before = timestamp(endOfMonth(month, merchant.territory.time_zone));
-  // A transaction takes a part of a large month, so that it stays short.
+  // A transaction takes only part of a large month, so that it stays short.
   const added = await stateEntries(db, merchant.id, { ...locked, before, max: entriesTogether });
   const lines = locked.lines + added;
   if (added === entriesTogether) {

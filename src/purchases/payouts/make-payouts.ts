@@ -60,8 +60,8 @@ export const makeMerchantPayouts = (deps: PayoutDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Makes a merchant's payout of the day, from all entries before that day that are in no payout yet.
- * If the merchant owes us money, its entries wait for the next payout.
+ * Makes a merchant's payout for the day, from all entries before that day that are in no payout
+ * yet. If the merchant owes us money, its entries wait for the next payout.
  */
 async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): Promise<void> {
   const id = deps.random.uuid();
@@ -101,12 +101,13 @@ async function issue(
   const at = timestamp(now);
   const { amount, reserves } = await planPayout(db, merchant.id, kinds, { at, day });
   if (amount <= 0) {
-    // All of the sales may be held back. The days of that reserve begin without a payout.
+    // Even all of the sales may be held back. That reserve is held from today, without a payout.
     const held = reserves.filter(({ kind }) => kind === 'reserve');
     await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, held);
     return null;
   }
-  // The lost database may have paid out the same day, or the same entries (decision 0098).
+  // The lost database may have made a payout for the same day or from the same entries (decision
+  // 0098).
   const mustCompare =
     compare_before !== null &&
     (before <= compare_before || (await hasOpenEntryBefore(db, merchant.id, compare_before)));
@@ -138,7 +139,7 @@ async function issue(
   await insertPayout(db, payout);
   // A transaction of the day before may have committed since the sum was read.
   if ((await assignEntries(db, payout, before)) !== count) {
-    throw new Outpaced('an entry came while the payout was made');
+    throw new Outpaced('an entry was written while the payout was being made');
   }
   const lines = reserves.map((entry, index) => ({
     ...entry,
@@ -157,7 +158,7 @@ export const entriesBefore = (
   day: Temporal.PlainDate,
 ): Timestamp => timestamp(day.toZonedDateTime({ timeZone: territory.time_zone }).toInstant());
 
-/** The amount of a payout of these entries, with the reserves that it withholds and releases. */
+/** The amount of a payout from these entries, with the reserves that it withholds and releases. */
 export async function planPayout(
   db: Handle,
   merchant_id: string,

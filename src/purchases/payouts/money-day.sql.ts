@@ -14,7 +14,7 @@ export async function listTerritories(
 }
 
 /**
- * The fees that the gateway charged to the account, not for a payment, in a range of time, by
+ * The fees that the gateway charged in a period to the account rather than for a payment, by
  * currency.
  */
 export async function sumAccountFees(

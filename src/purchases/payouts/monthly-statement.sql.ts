@@ -9,7 +9,7 @@ export const dueStatementMonths: DueWork<'statement_months'> = {
   due: 'due_at',
 };
 
-/** Begins a merchant's statements. Does nothing if they have begun. */
+/** Begins a merchant's statements. Does nothing if they have already begun. */
 export async function insertStatementMonth(
   db: Handle,
   merchant_id: string,
@@ -39,7 +39,7 @@ export async function lockStatementMonth(
   return (await query.forUpdate().executeTakeFirst()) ?? null;
 }
 
-/** Moves the row on, within the month or to the next month. */
+/** Moves the merchant's row forward, within the month or to the next month. */
 export async function moveStatementMonth(
   db: Handle,
   merchant_id: string,

@@ -7,15 +7,15 @@ import type { EntryKind, KindSums } from '#record/ledger/settlement.ts';
 import { type Calendar, nextBusinessDay } from './payout.ts';
 
 /**
- * A merchant's statement of one month, which is also the tax invoice for the service's fees. It has
- * all entries from before the end of the month that no earlier statement has, so every entry is a
- * line of one statement. Everything that it says is fixed when it gets its number. A correction is
- * a statement of its own with the same lines (decision 0140).
+ * A merchant's statement for one month, which is also the tax invoice for the service's fees. It
+ * has all entries from before the end of the month that no earlier statement has, so every entry is
+ * a line of exactly one statement. Everything in it is fixed when it gets its number. A correction
+ * is a separate statement with the same lines (decision 0140).
  */
 export type MonthlyStatement = {
   merchant_id: string;
   id: string;
-  /** From 1 on, without gaps. */
+  /** Counts from 1, without gaps. */
   number: number;
   reference: string;
   /** The first day of the month. */
@@ -24,8 +24,8 @@ export type MonthlyStatement = {
   /** The number of the statement that this one replaces. */
   corrects: number | null;
   /**
-   * The number of the statement whose lines it has: its own, or for a correction that of the first
-   * statement of the month.
+   * The number of the statement whose lines this one has: its own, or for a correction that of the
+   * month's first statement.
    */
   lines_of: number;
   currency: string;
@@ -45,7 +45,7 @@ export type MonthlyStatement = {
   language: Language;
   locale: string;
   time_zone: string;
-  /** The last end of the chain of operators' actions that was posted before it was made. */
+  /** The end of the chain of operators' actions, as last posted before the statement was made. */
   record_end: string | null;
 };
 
@@ -59,7 +59,7 @@ export const namedIssuer = ({ name, address, vat_number }: Issuer, environment: 
   vat_number: vat_number ?? (environment === 'production' ? null : '0000000000'),
 });
 
-/** The facts that a correction replaces by the current ones. Amounts are never corrected. */
+/** The facts that a correction replaces with the current ones. Amounts are never corrected. */
 export const correctable = [
   'merchant_name',
   'merchant_address',
@@ -100,7 +100,7 @@ export const correctionsOf = (statement: Correctable, now: Parties<string | null
     .filter(({ from, to }) => from !== to)
     .filter(({ name, to }) => to !== null || !name.startsWith('issuer_'));
 
-/** The statement that is made next for a merchant. */
+/** A merchant's next statement. */
 export type StatementMonth = { month: string; number: number; lines: number };
 
 export type StatementLine = Amounts & {
@@ -108,7 +108,7 @@ export type StatementLine = Amounts & {
   kind: EntryKind;
   at: Timestamp;
   checkout_id: string | null;
-  /** The merchant's own reference of the order. */
+  /** The merchant's own reference for the order. */
   client_reference_id: string | null;
   /** The reference of the payout that was paid or returned. */
   payout_reference: string | null;
@@ -118,7 +118,7 @@ export type StatementLine = Amounts & {
 export const statementReference = (merchant_id: string, number: number) =>
   `${merchant_id.slice(-12).toUpperCase()}-${String(number).padStart(4, '0')}`;
 
-/** A statement is made after the payout of that day. */
+/** Statements are made at this local time, after the day's payout. */
 const statementTime = Temporal.PlainTime.from('06:00');
 
 export const nextMonth = (month: string) =>
@@ -128,7 +128,7 @@ export const nextMonth = (month: string) =>
 export const endOfMonth = (month: string, time_zone: string): Temporal.Instant =>
   Temporal.PlainDate.from(nextMonth(month)).toZonedDateTime(time_zone).toInstant();
 
-/** The statement of a month is made on the first business day after it. */
+/** The statement for a month is made on the first business day after it. */
 export function statementDueAt(calendar: Calendar, month: string): Temporal.Instant {
   const last = Temporal.PlainDate.from(nextMonth(month)).subtract({ days: 1 });
   const day = nextBusinessDay(calendar, last);

@@ -37,7 +37,7 @@ const decode = (text: string) =>
     return { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }[name] as string;
   });
 
-/** Text of SWIFT's set X up to a length. No slash at either end, and no two in a row. */
+/** Text in SWIFT's set X up to a length, without a slash at either end or two in a row. */
 const setX = (max: number) =>
   new RegExp(`^(?!/)(?!.*//)(?!.*/$)[A-Za-z0-9/?:().,'+ -]{1,${max}}$`, 'u');
 const code = /^[A-Z]{1,5}$/;
@@ -163,7 +163,7 @@ const write = (batches: Parameters<typeof writePain001>[0]['batches']) =>
     batches,
   });
 
-test('a message for the bank keeps the rules of pain.001.001.09, its sums and its numbers', () => {
+test('a message for the bank follows pain.001.001.09, and its sums and counts are right', () => {
   const xml = write([
     {
       territory: 'ZA',
@@ -199,7 +199,7 @@ test('a message for the bank keeps the rules of pain.001.001.09, its sums and it
   );
 });
 
-test('text has only characters that every bank takes, and is never empty', () => {
+test('text has only characters that every bank accepts, and is never empty', () => {
   for (const [text, wanted] of [
     ['Karoo & Sons', 'Karoo + Sons'],
     ['Café «Zoë»', 'Cafe .Zoe.'],

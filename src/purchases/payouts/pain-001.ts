@@ -1,7 +1,7 @@
 import { escapeHtml } from '#platform/shared/html.ts';
 import { decimal } from '#platform/shared/money.ts';
 
-// The payment order in ISO 20022: CustomerCreditTransferInitiation, pain.001.001.09. The schema
+// The payment order of ISO 20022: CustomerCreditTransferInitiation, pain.001.001.09. The schema
 // prescribes the order of the elements. Optional elements that a bank agrees with its customer
 // (batch booking, charges, purpose) are left out (decision 0081).
 
@@ -146,8 +146,8 @@ const replacements: Record<string, string> = {
 
 /**
  * Text in the characters that every bank accepts, SWIFT's set X. Accents are dropped, and a
- * character without an equivalent becomes a full stop. A slash must not stand at an end or beside
- * another one.
+ * character without an equivalent becomes a full stop. No slash may be at either end or next to
+ * another.
  */
 export function bankText(text: string, max: number): string {
   const plain = text

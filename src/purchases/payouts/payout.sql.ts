@@ -8,7 +8,7 @@ import type { Payout, PayoutLine, PayoutStatus, Totals } from './payout.ts';
 
 export const duePayoutDays: DueWork<'payout_days'> = { table: 'payout_days', due: 'due_at' };
 
-/** Public holidays of a territory around a date, enough to find the business days next to it. */
+/** The public holidays around a date in a territory, enough to find the nearest business days. */
 export async function listHolidays(
   db: Handle,
   territory: string,
@@ -23,7 +23,7 @@ export async function listHolidays(
   return new Set(rows.map(({ on_date }) => on_date));
 }
 
-/** Begins a merchant's payouts. Does nothing if they have begun. */
+/** Begins a merchant's payouts. Does nothing if they have already begun. */
 export async function insertPayoutDay(
   db: Handle,
   merchant_id: string,
@@ -36,7 +36,7 @@ export async function insertPayoutDay(
     .execute();
 }
 
-/** Locks the merchant's day, if it is still claimed under the lease. */
+/** Locks the merchant's payout day, if it is still claimed under the lease. */
 export async function lockPayoutDay(
   db: Handle,
   merchant_id: string,
@@ -74,7 +74,7 @@ export async function movePayoutDay(
     .execute();
 }
 
-/** Whether an entry from before a time is in no payout yet. */
+/** Whether any entry from before this time is in no payout yet. */
 export async function hasOpenEntryBefore(
   db: Handle,
   merchant_id: string,
@@ -93,8 +93,8 @@ export async function hasOpenEntryBefore(
 }
 
 /**
- * Records that payouts with sales before this time must be compared. The time is on each merchant's
- * clock.
+ * Records that payouts with entries from before this time must be compared with the bank. The time
+ * is read on each merchant's clock.
  */
 export async function markPayoutDays(db: Handle, before: Timestamp): Promise<void> {
   await sql`update payout_days d
@@ -119,7 +119,7 @@ export async function insertPayout(db: Handle, payout: Payout): Promise<void> {
   await db.insertInto('payouts').values(payout).execute();
 }
 
-/** Adds the lines of a payout that is made now to the sums of all payouts of the merchant. */
+/** Adds the lines of a new payout to the sums of all the merchant's payouts. */
 export async function advancePayoutSums(
   db: Handle,
   merchant_id: string,
@@ -174,7 +174,7 @@ export async function listUnpaid(
   return { payouts, ...sum };
 }
 
-/** When the merchant's next payout is made, on its clock. Null before it has terms. */
+/** When the merchant's next payout is made, on its clock. Null if the merchant has no terms yet. */
 export async function findPayoutDay(db: Handle, merchant_id: string): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('payout_days')
@@ -300,7 +300,7 @@ export async function sumLines(
   return rows[0] as Totals;
 }
 
-/** The payouts of files for the bank, in a stable order. */
+/** The payouts in the given files for the bank, in a stable order. */
 export async function listExports(db: Handle, export_ids: string[]): Promise<Payout[]> {
   return await db
     .selectFrom('payouts')

@@ -35,7 +35,7 @@ test('a payout belongs to the last business day whose payout time has come', () 
   assert.equal(day('2026-04-06T12:00:00Z'), '2026-04-02');
 });
 
-test('a new account is paid once a whole business day lies behind its confirmation', () => {
+test('a new account is paid only after a whole business day has passed since its confirmation', () => {
   for (const [confirmed, days, from] of [
     // Friday 11 December 2026 is a business day; the 16th is a holiday.
     ['2026-12-11T10:00', 0, '2026-12-11T10:00'],
@@ -51,7 +51,7 @@ test('a new account is paid once a whole business day lies behind its confirmati
   }
 });
 
-test('a reference is made of the business day and the number', () => {
+test('a reference consists of the business day and the number', () => {
   assert.equal(payoutReference('2026-04-01', 17), 'TR20260401-17');
 });
 
@@ -75,7 +75,7 @@ test('approvals for an account that is no longer in use do not count before the 
   assert.equal(isForAccount({ bank_account: 4 }, { number: 5 }), false);
 });
 
-test('a payout takes two different people, and no one once it is exported', () => {
+test('a payout needs two different approvers, and none once it is exported', () => {
   for (const [status, approvers, operator, may] of [
     ['draft', [], 'thandi', true],
     ['draft', ['thandi'], 'thandi', false],
@@ -107,16 +107,16 @@ test('a reserve is a share of what is left of the sales, and of nothing else', (
     [1_000, { sale }, 100_000],
     [0, { sale }, 0],
     [1_000, {}, 0],
-    // Refunds, disputes and what the merchant owed before take from the sales.
+    // Refunds, disputes and what the merchant already owed reduce the sales.
     [1_000, { sale, refund: -950_000 }, 5_000],
     [1_000, { sale, dispute: -400_000, dispute_fee: -100_000 }, 50_000],
     [1_000, { sale, refund: -1_000_000 }, 0],
     [1_000, { sale, refund: -1_500_000 }, 0],
-    // The reserve of these was held back when they were sold.
+    // The reserve for these was held back when they were sold.
     [1_000, { payout_returned: 500_000, refund_reversed: 200_000 }, 0],
     [1_000, { sale, payout_returned: 500_000, dispute_reversed: 200_000 }, 100_000],
     [1_000, { sale, refund: -1_000_000, payout_returned: 500_000 }, 0],
-    // All of it, once, although the sale is in no payout yet.
+    // The whole sale is held back, but only once, although it is in no payout yet.
     [10_000, { sale }, sale],
     [10_000, { sale, reserve: -sale }, 0],
     [10_000, { sale: sale + 5, reserve: -sale }, 5],

@@ -38,25 +38,25 @@ export type Payout = {
   returned_at: Timestamp | null;
   return_reason: string | null;
   /**
-   * The operator who recorded that the bank returned it. The status changes when another operator
-   * confirms that.
+   * The operator who recorded that the bank returned the payout. The status changes when another
+   * operator confirms that.
    */
   return_noted_by: string | null;
   /**
-   * The number of the merchant's account that the approvals are for. It is never exported to another
-   * account.
+   * The number of the merchant's account that the approvals are for. The payout is never exported
+   * to another account.
    */
   bank_account: number | null;
   /**
-   * The time since which it must be compared with the bank before it is exported. Null if no
-   * comparison is needed.
+   * When it was found that the payout must be compared with the bank before it is exported. Null if
+   * no comparison is needed.
    */
   compare_since: Timestamp | null;
 };
 
 /**
- * Whether a payout was in a file for the bank here. One that the bank had paid before a restore has its
- * own id as that of its export.
+ * Whether this database has a bank file with the payout. A payout that the bank had paid before a
+ * restore has its own id as its `export_id`.
  */
 export const hasBankFile = ({ id, export_id }: Pick<Payout, 'id' | 'export_id'>): boolean =>
   export_id !== null && export_id !== id;
@@ -74,7 +74,7 @@ export function countApprovals(payout: Payout, inUse: { number: number } | null)
   return [payout.first_approver, payout.approver].filter((one) => one !== null).length;
 }
 
-/** Whether an operator may approve a payout now, as the first or the second person. */
+/** Whether an operator may approve a payout now, as the first or the second approver. */
 export function mayApprove(
   payout: Payout,
   inUse: { number: number } | null,
@@ -102,8 +102,8 @@ export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
 
 /**
  * The reserve to hold back now from entries that are in no payout yet: a share of what refunds and
- * disputes have left of their sales, less the reserve that is held back from them already. So a
- * reserve never makes a balance negative. A returned payout or a reversed refund is no sale: its
+ * disputes have left of their sales, less the reserve that is already held back from them. So a
+ * reserve never makes a balance negative. A returned payout or a reversed refund is not a sale: its
  * reserve was held back before.
  */
 export function reserveOf(open: { kind: EntryKind; net: number }[], basis_points: number): number {
@@ -170,8 +170,8 @@ export function nextPayoutAt(calendar: Calendar, after: Temporal.PlainDate): Tem
 }
 
 /**
- * The business day whose payout is made now: the last one whose payout time has come. After an
- * outage of several days that is one payout, not one for each day.
+ * The business day whose payout is due now: the last one whose payout time has come. After an
+ * outage of several days there is one payout, not one for each day.
  */
 export function payoutDay(calendar: Calendar, now: Temporal.Instant): Temporal.PlainDate {
   const local = now.toZonedDateTimeISO(calendar.time_zone);

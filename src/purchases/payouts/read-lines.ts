@@ -8,8 +8,8 @@ import type { Payout, PayoutLine } from './payout.ts';
 export const linePageSize = 500;
 
 /**
- * The lines of a payout in order. They do not change once it is made, so each page can be read
- * separately.
+ * The lines of a payout in order. They do not change once the payout is made, so each page can be
+ * read separately.
  */
 export async function* readLines(
   deps: { database: Database; clock: Clock },

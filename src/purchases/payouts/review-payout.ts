@@ -53,16 +53,17 @@ import { insertStatementMail } from './statement-mail.sql.ts';
 /** Every action on a payout first checks whether money may move. */
 type PayoutDeps = OperatorDeps & MerchantMailDeps & { money: MoneyProblem };
 
-/** A file for the bank is given out only once a restore to before its export would be noticed. */
+/** A bank file is handed out only once a restore to a time before its export would be noticed. */
 type FileDeps = OperatorDeps &
   BankFileDeps & { money: { raiseHeartbeatNow(): Promise<string | null> } };
 
 /**
- * An operator approves a payout. The first approval is recorded; the second, by another operator,
- * makes it `approved`. Both are for the bank account that the merchant has at that moment: once
- * another account is in use, the next approval counts as the first one. `seen` is the number of the
- * account that the operator saw, or null; the approval is refused if another one is in use. The
- * console always gives it. The row's lock decides which of two concurrent approvals is the first.
+ * Approves a payout for an operator. The first approval is recorded; the second, by another
+ * operator, makes the payout `approved`. Both are for the bank account that the merchant has at
+ * that moment: once another account is in use, the next approval counts as the first one. `seen` is
+ * the number of the account that the operator saw, or null; the approval is refused if another one
+ * is in use. The console always gives it. The row's lock decides which of two concurrent approvals
+ * is the first.
  */
 export async function approvePayout(
   deps: PayoutDeps,
@@ -98,9 +99,10 @@ export async function approvePayout(
 
 /**
  * Records that the bank has paid a payout, so that the amount is no longer owed to the merchant. A
- * merchant with an address for statements gets this one by mail. A payout that must be compared
- * need not be exported: the bank paid it before the database was restored. A return that only one
- * operator recorded before ends with it: otherwise that would count as one of two for a later one.
+ * merchant with an address for statements gets the payout's statement by mail. A payout that must
+ * be compared need not be exported: the bank paid it before the database was restored. A return
+ * that only one operator has recorded is dropped, so that it does not count as the first of two for
+ * a later return.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -119,7 +121,7 @@ export async function payPayout(
     }
     const noReturn = { return_noted_by: null, return_reason: null };
     const to = { status: 'paid', paid_at: at, bank_reference, compare_since: null } as const;
-    // The lost database wrote the file of its bank run. No other one may be written.
+    // The lost database wrote this payout's file for the bank. No other file may be written.
     const lost = isLost ? { export_id: payout.id, exported_at: at } : {};
     return await movePayout(db, payout, ['exported', 'approved'], { ...to, ...noReturn, ...lost });
   });
@@ -230,8 +232,9 @@ export async function exportPayouts(
   format: BankFormat,
 ): Promise<Export> {
   if (format === 'pain.001') mustPayFrom(deps);
-  // A database that was restored a moment ago must not move them to `exported` first. Any gateway
-  // may be the only one that knows of an export that was lost, so all must have been compared.
+  // A database that was restored a moment ago must be noticed before it moves payouts to
+  // `exported`. Any gateway may be the only one that knows of a lost export, so all must have been
+  // compared.
   await mustMoveMoney(deps);
   await mustAllow(() => deps.money.raiseHeartbeatNow());
   const export_id = deps.random.uuid();
@@ -324,7 +327,7 @@ function rememberCalendars(db: Handle): (merchant: Merchant) => Promise<Calendar
   };
 }
 
-/** The time from which an account can be paid. Null if that time has come. */
+/** The time from which an account can be paid. Null if that time has already come. */
 function findPayableFrom(
   wait: NewAccountWait,
   calendar: Calendar,
@@ -381,7 +384,7 @@ async function giveOut({ money }: FileDeps, made: Export): Promise<Export> {
 /** After a restore, no payout moves until what the gateway did is recorded. */
 const mustMoveMoney = ({ money }: PayoutDeps) => mustAllow(() => money.problem());
 
-/** `kept` says what was done before. An operator must learn that whatever fails. */
+/** `kept` says what has already been done. The operator must learn that, whatever fails. */
 async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<void> {
   let reason: string | null;
   let cause: unknown;
@@ -395,8 +398,8 @@ async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<
     reason = isOfGateway
       ? `The gateway does not say whether it is ahead of this database (${message}). Try again once it answers.`
       : isTransient(error)
-        ? 'The database does not answer. Try again once it does.'
-        : `An error of the service prevented this (${message}).`;
+        ? 'The database is not answering. Try again once it does.'
+        : `An error in the service prevented this (${message}).`;
   }
   if (reason === null) return;
   throw kept === '' ? new OperatorError(reason) : new DoneInPart(`${reason}${kept}`, { cause });
@@ -429,7 +432,7 @@ async function changed(
   });
 }
 
-/** Informs the merchant's people that a payout arrived, or that the bank returned it. */
+/** Tells the merchant's people by mail that a payout was paid, or that the bank returned it. */
 async function mailMoved(
   deps: PayoutDeps,
   db: Handle,

@@ -53,7 +53,7 @@ const work: MerchantDueWork<'statement_mails', SendingDeps> = {
 
 const isOn = (deps: StatementDeps): deps is SendingDeps => deps.mail !== null;
 
-/** Sends the statements of paid payouts and of months to merchants that have an address for them. */
+/** Mails the statements for paid payouts and for months to merchants with an address for them. */
 export async function sendDueStatements(
   deps: StatementDeps,
   stopping?: AbortSignal,
@@ -168,7 +168,7 @@ async function record(
       merchant_id: merchant.id,
       subject_id: mail.payout_id ?? mail.statement_id ?? merchant.id,
       isPrivate: true,
-      detail: `The mail server refused the statement of a ${mail.payout_id ? 'payout' : 'month'}. It will not be sent again: ${outcome?.response}`,
+      detail: `The mail server refused the statement for a ${mail.payout_id ? 'payout' : 'month'}. It will not be sent again: ${outcome?.response}`,
     });
   });
 }

@@ -66,9 +66,9 @@ export async function readPayee(
 
 /**
  * An operator, or a person of the merchant, proposes the account that the merchant is paid to. It
- * is not used before an operator of the service has confirmed it, because a person who can change
- * it alone can take the next payout. To replace a proposal that waits, its number must be given, so
- * that an unseen proposal is never replaced. The merchant's people are informed by mail.
+ * is not used before an operator of the service has confirmed it, because a person who could change
+ * it alone could take the next payout. To replace a proposal that is waiting, its number must be
+ * given, so that an unseen proposal is never replaced. The merchant's people are told by mail.
  */
 export async function proposeAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing; log: Logger },
@@ -124,7 +124,7 @@ export async function proposeAccount(
 function refuseToReplaceUnseen(newest: BankAccount | null, replaces: number | undefined): void {
   if (!newest || newest.confirmed_at !== null || newest.number === replaces) return;
   throw new OperatorError(
-    `Account ${newest.number}, which ends in ${newest.last4}, was proposed on ${newest.created_at.slice(0, 10)} and waits to be confirmed. Look at it first. A new proposal has to say that it replaces account ${newest.number}.`,
+    `Account ${newest.number}, which ends in ${newest.last4}, was proposed on ${newest.created_at.slice(0, 10)} and is waiting to be confirmed. Look at it first. A new proposal has to say that it replaces account ${newest.number}.`,
   );
 }
 
@@ -147,7 +147,7 @@ export async function confirmAccount(
     await lockMerchant(db, id);
     const [newest, before] = await readAccounts(db, id);
     if (!newest || newest.confirmed_at !== null) {
-      throw new OperatorError(`No bank account of merchant ${id} waits to be confirmed.`);
+      throw new OperatorError(`No bank account of merchant ${id} is waiting to be confirmed.`);
     }
     if (newest.number !== number) {
       throw new OperatorError(
@@ -206,7 +206,7 @@ function isProposed(sealing: Sealing, account: BankAccount, account_number: stri
   return timingSafeEqual(digest(account_number), digest(proposed));
 }
 
-/** The address of a merchant's statements. Null if they are not mailed. */
+/** Sets or removes the address that a merchant's statements are mailed to. */
 export async function setStatementAddress(
   deps: OperatorDeps,
   operator: string,
@@ -228,9 +228,9 @@ export async function setStatementAddress(
 }
 
 /**
- * Re-encrypts every account number under the current master key. One that cannot be opened is
- * reported only if it may be needed: after the loss of a master key, those that were replaced stay
- * sealed under it.
+ * Re-encrypts every account number under the current master key. A number that cannot be opened is
+ * reported only if it may be needed: after the loss of a master key, the numbers of replaced
+ * accounts stay sealed under it.
  */
 export async function reencryptAccounts(
   deps: OperatorDeps & { sealing: Sealing },
@@ -261,7 +261,7 @@ export async function reencryptAccounts(
   return { examined, reencrypted, unreadable };
 }
 
-/** Null if none of the known master keys opens it. */
+/** Opens an account number. Returns null if none of the known master keys opens it. */
 export function openAccount(sealing: Sealing, account: BankAccount): string | null {
   if (!sealing.isKnown(account.sealed_account)) return null;
   try {
@@ -271,7 +271,10 @@ export function openAccount(sealing: Sealing, account: BankAccount): string | nu
   }
 }
 
-/** The newest account, and for the audit the one that payouts go to. The caller has the merchant's lock. */
+/**
+ * The newest account, and for the audit the one that payouts go to. The caller holds the merchant's
+ * lock.
+ */
 async function readAccounts(
   db: Handle,
   merchant_id: string,

@@ -17,8 +17,8 @@ export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> 
 };
 
 /**
- * Sets the terms that a merchant pays from a date on. Its first terms begin its settlement. Earlier
- * entries keep their fees.
+ * Sets what a merchant pays for the service from a given date. The first terms begin the merchant's
+ * settlement. Earlier entries keep their fees.
  */
 export async function setTerms(
   deps: OperatorDeps,
@@ -40,7 +40,7 @@ export async function setTerms(
     const next = await firstPayoutAt(db, merchant, now);
     await insertPayoutDay(db, id, timestamp(next));
     await beginStatements(db, merchant, now);
-    // The terms that the date had before this action, if any.
+    // The terms for that date before this action, if any.
     const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
     return { subject_id: id, details, result: terms };
   });

@@ -8,7 +8,7 @@ export const dueStatementMails: DueWork<'statement_mails'> = {
   due: 'due_at',
 };
 
-/** A second mail about the same payout or month is not written. */
+/** Writes a mail, unless there is already one about the same payout or month. */
 export async function insertStatementMail(
   db: Handle,
   mail: { merchant_id: string; id: string; at: Timestamp } & StatementSubject,

@@ -65,7 +65,7 @@ export const printedLinesMax = 2_000;
 /** A PDF with this many lines has five hundred pages. */
 export const pdfLinesMax = 20_000;
 
-/** Says why a statement has no page to print or no PDF. Null if it has one. */
+/** Returns why a statement has no page to print or no PDF, or null if it has one. */
 export function whyNotPrinted(
   { lines }: Pick<Payout, 'lines'>,
   format: 'csv' | 'html' | 'pdf' = 'html',
@@ -74,7 +74,7 @@ export function whyNotPrinted(
   const max = format === 'html' ? printedLinesMax : pdfLinesMax;
   if (lines <= max) return null;
   const what = format === 'html' ? 'a page to print' : 'a PDF';
-  return `This statement has ${lines} lines, and ${what} has at most ${max}. Take the CSV file.`;
+  return `This statement has ${lines} lines, but ${what} has at most ${max}. Use the CSV file.`;
 }
 
 /** A name, its address and its VAT number on one line. */
@@ -94,7 +94,7 @@ export function describePayout(
   payout: Payout,
   totals: Totals,
   merchant: MerchantRow,
-  /** The last end of the chain of operators' actions that was posted before the payout was made. */
+  /** The end of the chain of operators' actions, as last posted before the payout was made. */
   recordEnd: string | null = null,
 ) {
   const { language, territory } = merchant;

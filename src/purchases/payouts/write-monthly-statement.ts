@@ -195,7 +195,7 @@ const columnsOf = (words: Words['statement']): PdfColumn[] => {
   }));
 };
 
-/** The sums come before the lines. A document that is too long to print has only the sums. */
+/** The sums come before the lines. A document that would be too long has only the sums. */
 function writeMonthlyPdf(deps: Deps, statement: MonthlyStatement): AsyncGenerator<Buffer> {
   const { language, reference, lines, created_at: now } = statement;
   const { words, money, ...shown } = describeMonthly(statement);

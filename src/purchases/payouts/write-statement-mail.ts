@@ -61,10 +61,10 @@ export function writeStatementMail(
   ]);
 }
 
-/** The row of the outbox that a mail is sent for. */
+/** The outbox row that a mail belongs to. */
 export type MailRow = Pick<StatementMail, 'merchant_id' | 'id'>;
 
-/** The mail of a statement, of a payout or of a month. */
+/** The mail that carries the statement for a payout or for a month. */
 export function mailStatement(
   { merchant_id, id }: MailRow,
   letter: Letter,

@@ -1,4 +1,5 @@
 import { derivedId } from '#platform/shared/derived-id.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { endPause, mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
@@ -10,11 +11,11 @@ import { requestRefund } from './request-refund.ts';
 import type { ReviewDeps } from './review-refund.ts';
 
 /**
- * After a lost dispute, an operator cancels the rest of the plan. That is a refund of what was not
- * collected, so it returns nothing to the card: it fails if another refund has taken some of that in
- * the meantime. Above the merchant's threshold another person has to approve it, and the plan stays
- * paused until then. A repeated call continues with the same refund, or asks for another one if it
- * was declined or has failed.
+ * Cancels the rest of the plan after a lost dispute, for an operator. This is a refund of what was
+ * not collected, so nothing returns to the card, and the refund fails if another one has taken some
+ * of that in the meantime. Above the merchant's threshold another person has to approve it, and the
+ * plan stays paused until then. A repeated call continues with the same refund, or requests a new
+ * one if the refund was declined or has failed.
  */
 export async function cancelRest(
   deps: ReviewDeps,
@@ -22,18 +23,19 @@ export async function cancelRest(
   text: string,
 ): Promise<{ dispute: Dispute; refund: RefundRequest | null }> {
   const { db: database } = deps.database;
-  const { dispute } = await mustFindDispute(database, text);
-  const { id, merchant_id, checkout_id, status } = dispute;
+  const { dispute, merchant } = await mustFindDispute(database, text);
+  const { id, merchant_id, checkout_id, status, currency } = dispute;
   const key = { merchant_id, checkout_id };
   if (status !== 'lost') {
     throw new OperatorError(
-      `Dispute ${id} is ${status}: only after a loss is the rest of the plan cancelled.`,
+      `Dispute ${id} is ${status}: the rest of the plan can be cancelled only after a loss.`,
     );
   }
   const amount = await sumRest(database, key);
   if (amount > 0 && !dispute.is_pausing) {
+    const money = showMoney(amount, { currency, locale: merchant.territory.locale });
     throw new OperatorError(
-      `It was decided that the rest of the plan stays due. To cancel it, refund ${amount} cents.`,
+      `An operator has decided that the rest of the plan stays due. To cancel it after all, refund ${money}.`,
     );
   }
   const refund =

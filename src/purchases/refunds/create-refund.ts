@@ -62,8 +62,8 @@ export async function createRefund(
     // Refunds of one checkout are serialised from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (maybeCommitted) {
-      // The refund is looked for before any refusal: once committed it is valid, whatever has
-      // become mandatory since.
+      // The refund is looked up before anything is refused: once committed it is valid, even if a
+      // signature has become mandatory since.
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
@@ -117,7 +117,7 @@ export async function createRefund(
 /**
  * The integration that created the checkout, which decides how it is refunded (decision 0014), and
  * the amounts that are already refunded or disputed. Call it after the checkout is locked, so that
- * refunds committed while we waited count.
+ * refunds committed while we waited are counted.
  */
 const readCreatorAndSums = (db: Handle, { merchant_id, id, integration_id }: Checkout) =>
   Promise.all([
@@ -128,7 +128,7 @@ const readCreatorAndSums = (db: Handle, { merchant_id, id, integration_id }: Che
 
 /**
  * Auto-approval integrations need no review (decision 0014). An integration whose own refunds are
- * reviewed cannot avoid the review by refunding another's checkouts (decision 0074).
+ * reviewed cannot avoid the review by refunding another integration's checkouts (decision 0074).
  */
 const isAuto = async (db: Handle, id: string) =>
   (await findIntegration(db, id))?.refund_mode === 'auto';

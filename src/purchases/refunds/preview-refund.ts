@@ -6,6 +6,7 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Database } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckout, findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
@@ -22,30 +23,31 @@ export type RefundPreview = {
   currency: string;
   remainder: number;
   parts: PlannedPart[];
-  /** Why it cannot be refunded, or null. */
+  /** Why the amount cannot be refunded, or null. */
   refusal: string | null;
   warnings: string[];
 };
 
 type PlannedCard = PlannedPart & Pick<Instalment, 'payment_ref' | 'collected_at'>;
 
-/** Why the gateway does not accept one of the refunds that it would have to make, or null. */
+/** Why the gateway would not accept one of the refunds that it would have to make, or null. */
 function explainCapabilities(
   { refundMin, refundsMax, refundDays }: Capabilities,
   parts: PlannedCard[],
   counts: Map<string, number>,
   now: Temporal.Instant,
+  show: (cents: number) => string,
 ): string | null {
   for (const together of byPayment(parts)) {
     const [{ payment_ref, collected_at: taken }] = together;
     const name = `Payment ${together.map(({ instalment }) => instalment).join(' with ')}`;
     const amount = sumOf(together);
     if (amount < refundMin) {
-      return `${name} would return ${amount} cents, and the gateway refunds at least ${refundMin} cents.`;
+      return `${name} would return ${show(amount)}, but the gateway refunds at least ${show(refundMin)}.`;
     }
     const count = counts.get(payment_ref ?? '') ?? 0;
     if (refundsMax !== null && count >= refundsMax) {
-      return `${name} has ${count} refunds, and the gateway takes no more than ${refundsMax}.`;
+      return `${name} has ${count} refunds, and the gateway accepts no more than ${refundsMax}.`;
     }
     if (refundDays !== null && taken && now.since(taken).total('hours') > refundDays * 24) {
       return `${name} was charged more than ${refundDays} days ago, and the gateway no longer refunds it.`;
@@ -78,8 +80,10 @@ export async function previewRefund(
       return { ...preview, remainder: 0, refusal };
     }
     const remainder = await sumRefundable(db, checkout);
+    const place = { currency: checkout.currency, locale: merchant.territory.locale };
+    const show = (cents: number) => showMoney(cents, place);
     if (amount > remainder) {
-      const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
+      const refusal = `The amount exceeds the refundable remainder of ${show(remainder)}.`;
       return { ...preview, remainder, refusal };
     }
     const sources = await readSources(db, key);
@@ -93,17 +97,18 @@ export async function previewRefund(
       payments,
       await countCardRefunds(db, key),
       merchant.now(),
+      show,
     );
     if (refused !== null) return { ...preview, remainder, parts: parts ?? [], refusal: refused };
     const warnings: string[] = [];
     if (parts === null) {
       warnings.push(
-        'The refund would leave a payment that is too small for the gateway. It waits until the first payment is captured, in the night after the purchase.',
+        'The refund would leave a payment that is too small for the gateway. It will wait until the first payment is captured, in the night after the purchase.',
       );
     }
     if (sources.isDisputed) {
       warnings.push(
-        'The shopper disputes a payment with the bank. A refund waits until that is decided.',
+        'The shopper is disputing a payment with the bank. A refund will wait until that is decided.',
       );
     }
     const creator = await findIntegration(db, checkout.integration_id);
@@ -113,10 +118,10 @@ export async function previewRefund(
     const { time_zone } = merchant.territory;
     const now = merchant.now();
     const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
-    if (closed !== null) warnings.push(`The merchant cannot ask for it now. ${closed}`);
+    if (closed !== null) warnings.push(`The merchant cannot request this refund now. ${closed}`);
     if (sources.isCollecting) {
       warnings.push(
-        'A payment is being collected right now. A refund waits until that is known, and may then be taken from other payments.',
+        'A payment is being collected right now. A refund will wait until the outcome is known, and may then be taken from other payments.',
       );
     }
     return { ...preview, remainder, parts: parts ?? [], refusal: null, warnings };

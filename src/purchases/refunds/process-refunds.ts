@@ -60,7 +60,7 @@ export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Mercha
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Processes a claimed refund as far as is possible now, and returns it as it was last seen. Never
+ * Processes a claimed refund as far as possible now, and returns it as it was last seen. Never
  * throws: the refund is committed, and a later claim continues it.
  */
 export function processRefund(
@@ -90,7 +90,7 @@ async function processOnce(
     if (refund.status === 'requested') {
       ({ refund: seen, parts } = await start(deps, merchant, refund));
     }
-    // Another process may have claimed it.
+    // Another process may have claimed the refund.
     const isOurs = seen.status === 'pending' && seen.lease === refund.lease;
     return isOurs ? await carryOut(deps, merchant, seen, parts) : seen;
   } catch (error) {
@@ -171,7 +171,7 @@ async function start(
       lockWithCheckout(db, refund),
       readStart(db, refund, at),
     ]);
-    // Another process claimed it, or an earlier run of this transaction was committed.
+    // Another process claimed the refund, or an earlier run of this transaction was committed.
     if (current.lease !== lease || current.status !== 'requested') return { refund: current };
     const claim = { at, lease, leased_until };
     try {
@@ -237,9 +237,9 @@ async function carryOut(
 }
 
 /**
- * Looks up a part on the card while a dispute is open. Nothing is sent: an earlier request may not
- * have arrived, and no refund may be made now. Returns null if the part waits for the end of the
- * dispute.
+ * Looks up a card part while a dispute is open. Sends nothing: an earlier request may not have
+ * arrived, and no refund may be made during a dispute. Returns null if the part must wait for the
+ * end of the dispute.
  */
 async function lookUp(
   gateway: Gateway,
@@ -258,9 +258,9 @@ async function ask(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-  /** The first part of the request, with the amount of all of them. */
+  /** The first part of the request, with the amount of all its parts. */
   part: RefundPart,
-  /** Whether the time of the request is already written to the part. */
+  /** Whether the time of the request has already been written to the part. */
   isNoted: boolean,
 ): Promise<PartAnswer> {
   const gateway = deps.gateways.of(refund.gateway);
@@ -278,8 +278,8 @@ async function ask(
   }
   const { amount, id: refund_id } = part;
   const isForgotten = !isKeyRemembered(part.keyed_at, time.now);
-  // A service whose database was lost and restored may have sent it before, under a key that the
-  // gateway has forgotten.
+  // A service whose database was lost and restored may have sent this request before, under a key
+  // that the gateway has forgotten.
   const mayBeRefunded = part.round > 1 || !isKeyRemembered(refund.created_at, time.now);
   if (isForgotten || mayBeRefunded) {
     const found = await gateway.findRefund(time, { payment_ref, amount, refund_id });

@@ -4,6 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { writeTogether } from '#platform/database/write-together.ts';
 import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { reserveRefund } from './create-refund.ts';
@@ -15,8 +16,8 @@ import { startRefund, sumOf } from './start-refund.ts';
 /**
  * Records a refund that the gateway made before the database was restored (decision 0098), in a
  * transaction that holds the checkout's lock. The request is written again under its own id and
- * split again. Each of the gateway's refunds must have the amount that this split takes from its
- * payment; the service then continues it like any other refund.
+ * split again. Each refund at the gateway must have the amount that this split takes from its
+ * payment. The service then continues the request like any other.
  */
 export async function recordLostRefund(
   deps: { clock: Clock; random: Random },
@@ -26,16 +27,17 @@ export async function recordLostRefund(
   request: RefundOrigin,
   records: Pick<GatewayRecord, 'own_id' | 'amount' | 'reference'>[],
 ): Promise<void> {
-  const { merchant_id, id: checkout_id } = checkout;
+  const { merchant_id, id: checkout_id, currency } = checkout;
+  const show = (cents: number) => showMoney(cents, { currency, locale: merchant.territory.locale });
   if (checkout.status !== 'successful')
     throw new CannotRecord(`the checkout is ${checkout.status}`);
   const known = await lockRefund(db, { merchant_id, id: request.id });
   if (known !== null && (known.status !== 'requested' || known.amount !== request.amount)) {
-    throw new CannotRecord(`the refund is ${known.status} for ${known.amount} cents`);
+    throw new CannotRecord(`the refund of ${show(known.amount)} is ${known.status}`);
   }
   if (known === null) {
     const left = checkout.amount - (await sumRefunds(db, merchant_id, checkout_id));
-    if (request.amount > left) throw new CannotRecord(`only ${left} cents can be refunded`);
+    if (request.amount > left) throw new CannotRecord(`only ${show(left)} can be refunded`);
   }
   const now = Temporal.Instant.from(request.created_at);
   const refund =
@@ -59,7 +61,7 @@ export async function recordLostRefund(
   for (const { own_id, amount, reference } of records) {
     const parts = requests.find(([first]) => first.id === own_id) ?? [];
     if (sumOf(parts) !== amount) {
-      throw new CannotRecord('the refund would be taken from other payments now');
+      throw new CannotRecord('the refund would now be taken from other payments');
     }
     // A part with a reference is looked up and never sent.
     for (const part of parts) await movePart(db, part, { refund_ref: reference });

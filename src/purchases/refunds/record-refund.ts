@@ -43,9 +43,9 @@ type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
  * Writes the outcomes of parts of a pending refund, and their consequences, in one transaction. An
- * outcome counts only under the lease that it was found with. The refund ends when no part is open,
- * because a failed part decides whether the others are put back. The refund is then returned, even
- * if another process has claimed it.
+ * outcome counts only under the lease under which it was obtained. The refund ends when no part is
+ * open, because a failed part decides whether the others are put back. The refund is then returned,
+ * even if another process has claimed it.
  */
 export async function recordParts(
   deps: RecordDeps,
@@ -62,7 +62,7 @@ export async function recordParts(
       lockWithCheckout(db, refund),
       readProgress(db, refund, at, isHeld),
     ]);
-    // Another process claimed it, or an earlier run of this transaction was committed.
+    // Another process claimed the refund, or an earlier run of this transaction was committed.
     if (current.lease !== refund.lease || current.status !== 'pending') return current;
     const moved = movePartsBy(before, partAnswers, at);
     const parts = before.map((part) => moved.find(({ id }) => id === part.id) ?? part);
@@ -102,7 +102,7 @@ export async function recordParts(
   });
 }
 
-/** The parts that the gateway's answers move, in their new states. */
+/** The parts that the gateway's answers change, in their new states. */
 function movePartsBy(
   current: RefundPart[],
   partAnswers: { part: RefundPart; answer: PartAnswer }[],
@@ -121,7 +121,7 @@ function movePartsBy(
   });
 }
 
-/** The effects on the books and on the plan of parts that are done now. */
+/** The effects of the finished parts on the books and on the plan. */
 function effectsOf(refund: RefundRequest, done: RefundPart[], instalments: Instalment[]) {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const of = { merchant_id, checkout_id, currency, refund_id };
@@ -142,8 +142,8 @@ function paymentOf(instalments: Instalment[], number: number): Instalment {
 }
 
 /**
- * After a lost dispute the plan stays paused until its rest is decided. A refund that leaves nothing
- * to collect decides it.
+ * After a lost dispute the plan stays paused until it is decided whether the rest of it stays due.
+ * A refund that leaves nothing to collect decides that.
  */
 async function decideRest(
   db: Handle,
@@ -155,7 +155,7 @@ async function decideRest(
   const isLeft = ({ number, status }: Instalment) =>
     status !== 'collected' &&
     status !== 'cancelled' &&
-    // A hold that is voided now is cancelled in a later statement.
+    // A payment whose hold was just voided is cancelled in a later statement.
     !done.some(({ kind, instalment }) => kind === 'hold' && instalment === number);
   if ((await listInstalments(db, key)).some(isLeft)) return;
   for (const { id } of losses) await endPause(db, { ...key, id });
@@ -189,8 +189,8 @@ function completionOf(
 }
 
 /**
- * When to check an ended refund next. It is checked as long as a part of it went to a card
- * (decision 0014).
+ * When to check an ended refund next, or null. Only a refund with a part that went to a card is
+ * checked (decision 0014).
  */
 function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
   const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
@@ -200,7 +200,7 @@ function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Insta
 export const isOnCard = ({ kind, status }: RefundPart) => kind === 'card' && status === 'done';
 
 /**
- * Fails a refund of which the gateway refused a part, and undoes what can be undone (decision
+ * Fails a refund after the gateway refused a part of it, and undoes what can be undone (decision
  * 0014).
  */
 async function failPending(

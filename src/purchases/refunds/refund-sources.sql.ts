@@ -16,7 +16,7 @@ import { selectAloneSum, selectParts, selectReturned } from './refund.sql.ts';
 import { type RefundPart, withDisputed } from './refund.ts';
 
 // Each step of a refund reads its rows in one statement. With a statement for each read, approving
-// and completing a refund took 40.
+// and completing a refund took 40 statements.
 
 /** The payments that a refund is taken from, and the reasons why it may not begin. */
 export type RefundSources = {
@@ -72,7 +72,7 @@ export async function readSources(
 type Named = CheckoutKey & { id: string };
 type RefundKey = Named & { at: Timestamp };
 
-/** `checkout_ids` contains only this checkout. */
+/** `checkout_ids` contains only the refund's checkout. */
 const refundQueries = (db: Handle, key: RefundKey & { checkout_ids: string[] }) => ({
   parts: selectParts(db, key),
   ...booksQueries(db, key),

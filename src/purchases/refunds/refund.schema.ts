@@ -50,7 +50,7 @@ export const RefundResource = Type.Object(
   { title: 'RefundRequest', description: 'A request to refund all or part of a checkout.' },
 );
 
-/** A row in the form that answers and events have. */
+/** A row as answers and events present it. */
 export function refundResource(refund: RefundRequest): Type.Static<typeof RefundResource> {
   const { amount, currency, status, created_at, checkout_id, reason } = refund;
   const isShown = status === 'failed' && reason !== null;

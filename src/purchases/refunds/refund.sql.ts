@@ -55,8 +55,8 @@ export async function findRefund(
 
 /**
  * The merchant of a refund request, for the command line, which sees all merchants. A refund's key
- * includes its merchant, so refunds of two merchants may have the same id. In that case it returns
- * null.
+ * includes its merchant, so refunds of two merchants may have the same id. Returns null in that
+ * case.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -148,7 +148,7 @@ export async function summariseRefunds(db: Handle, key: CheckoutKey): Promise<Re
   return await selectRefundSummary(db, key).executeTakeFirstOrThrow();
 }
 
-/** The amount that refunds have returned to the card of each payment, or are returning. */
+/** The amount of each payment that refunds have returned to the card or are returning. */
 export const selectReturned = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('refund_parts')
@@ -159,7 +159,7 @@ export const selectReturned = (db: Handle, { merchant_id, checkout_id }: Checkou
     .where('status', 'in', ['open', 'done'])
     .groupBy('instalment');
 
-/** How many refunds of what was not collected have failed. */
+/** How many refunds that only cancel the rest of the plan have failed. */
 export async function countFailedRests(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
@@ -278,7 +278,7 @@ const updateRefund = (db: Handle, { merchant_id, id, from, ...to }: Moved) =>
 
 const writeState = statement((db, moved: Moved) => updateRefund(db, moved).returning('id'));
 
-/** Moves a refund that is locked. */
+/** Writes the new state of a locked refund. */
 export const updateState = ({ merchant_id, id }: Key, from: RefundStatus[], to: Changes) =>
   writeState({ merchant_id, id, from, ...to });
 
@@ -356,7 +356,7 @@ const updateParts = statement((db, values: Key & { parts: string }) =>
     .returning('p.id'),
 );
 
-/** Moves parts of a refund that is locked. */
+/** Writes the new states of parts of a locked refund. */
 export const updatePartStates = ({ merchant_id, id }: Key, parts: RefundPart[]) =>
   updateParts({ merchant_id, id, parts: JSON.stringify(parts) });
 

@@ -25,7 +25,7 @@ import {
 const tooLate = 'Orders can only be refunded within 100 days of the purchase date.';
 const sameDay = "Order can't be refunded on the day of purchase.";
 
-// Johannesburg is UTC+2 all year: local midnight is 22:00 UTC of the day before.
+// Johannesburg is UTC+2 all year: local midnight is 22:00 UTC on the day before.
 const cases: [string, 'manual' | 'auto', string, string, string | null][] = [
   ['manual at once', 'manual', '2026-01-01T08:00:00Z', '2026-01-01T08:00:00Z', null],
   ['day 100, last second', 'manual', '2026-01-01T08:00:00Z', '2026-04-11T21:59:59Z', null],
@@ -79,7 +79,7 @@ function payments(...statuses: InstalmentStatus[]) {
 
 type Payment = ReturnType<typeof payments>[number] & { payment_ref?: string };
 
-/** Each payment was collected by one of the gateway's, unless it names another. */
+/** Each payment was collected by its own payment at the gateway, unless it names another. */
 const split = (
   plan: Payment[],
   returned: [number, number][],
@@ -152,7 +152,7 @@ test('a refund larger than what is left of the payments is not split', () => {
   assert.deepEqual(written(split(payments('collected'), [[1, 50]], 50, 1)), ['1 card 50']);
 });
 
-describe('a refund leaves no payment with less than the gateway takes', () => {
+describe('a refund leaves no payment with less than the gateway accepts', () => {
   const held = payments('authorised', 'scheduled', 'scheduled');
   const collected = payments('collected', 'scheduled', 'scheduled');
   for (const [name, plan, returned, amount, expected] of [
@@ -181,7 +181,7 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
     ['if the hold would keep less, the refund waits for its capture', held, [], 270, null],
     ['if all of them would, too', held, [], 90, null],
     [
-      'a payment that was reduced before may stay',
+      'a payment that was already reduced below the minimum may stay so',
       [
         {
           ...collected[2],
@@ -198,7 +198,7 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
       ['1 card 20'],
     ],
     [
-      'without a hold or money on the card it is left with less',
+      'without a hold or money on the card, the payment is left with less',
       payments('cancelled', 'scheduled').map((one) =>
         one.number === 1 ? { ...one, reduced: 100 } : one,
       ),
@@ -228,7 +228,7 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
       ['3 cancel 80'],
     ],
     [
-      'also if the one before it is cancelled whole',
+      'nor is a second one, if the next payment keeps enough',
       [
         { number: 2, amount: 60, reduced: 0, status: 'scheduled', collected_at: null },
         { number: 3, amount: 200, reduced: 0, status: 'scheduled', collected_at: null },
@@ -315,7 +315,7 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
   });
 });
 
-describe('a refund returns no less to the card than the gateway takes, and leaves no less', () => {
+describe('a refund returns no less to the card than the gateway accepts, and leaves no less', () => {
   const collected = payments('collected', 'collected', 'collected');
   const together = collected.map((one) => ({ ...one, payment_ref: 'one' }));
   for (const [name, plan, returned, amount, expected] of [
@@ -392,7 +392,7 @@ test('a refund is watched for 30 days after it is complete', () => {
   assert.deepEqual(checks, [1, 2, 3, 5, 7, 10, 14, 21, 30]);
 });
 
-test('a refund that the gateway has not settled is looked up later each time, up to 6 hours', () => {
+test('a refund that the gateway has not settled is looked up at growing intervals, up to 6 hours', () => {
   const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
   const minutes = (attempts: number) => nextRefundLookUp(now, attempts).since(now).total('minutes');
   assert.deepEqual([0, 1, 2, 8, 9, 10, 11, 5_000].map(minutes), [
@@ -429,7 +429,7 @@ describe('two people agree to a refund above the threshold', () => {
     }
   });
 
-  test('a first approval or the request of a person needs a second one', () => {
+  test("a first approval or a person's request needs a second approval", () => {
     const approved_at = '2026-01-01T00:00:00.000Z';
     for (const [fields, expected] of [
       [sipho, true],

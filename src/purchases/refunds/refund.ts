@@ -25,7 +25,7 @@ export type RefundRequest = {
   amount: number;
   currency: string;
   signed: boolean;
-  /** It cancels the rest of a plan, and returns nothing to the card. */
+  /** Whether the refund only cancels the rest of a plan, and returns nothing to the card. */
   uncollected_only: boolean;
   created_at: Timestamp;
   /** When an operator approved it, or the integration's automatic approval did. */
@@ -37,7 +37,7 @@ export type RefundRequest = {
   attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
-  /** The person who asked for it in the console; null if the merchant did. */
+  /** The person who requested the refund in the console; null if the merchant did. */
   requested_by: string | null;
   requested_by_name: string | null;
   request_reason: string | null;
@@ -46,7 +46,8 @@ export type RefundRequest = {
   first_approved_by_name: string | null;
   first_approved_at: Timestamp | null;
   /**
-   * The person whose approval let it begin. Null if the service approved it when it was created.
+   * The person whose approval let the refund begin. Null if the service approved it when it was
+   * created.
    */
   approved_by: string | null;
   approved_by_name: string | null;
@@ -66,8 +67,9 @@ export const needsSecondPerson = (amount: number, above: number | null): boolean
   above !== null && amount > above;
 
 /**
- * Whether two people must agree to a refund that waits, or had to agree to one that was decided.
- * `alone` is the sum of the checkout's other refunds to which fewer than two people agreed.
+ * Whether two people must agree to a refund that is waiting for review, or had to agree to one that
+ * has been decided. `alone` is the sum of the checkout's other refunds to which fewer than two
+ * people agreed.
  */
 export function neededSecondPerson(
   refund: RefundRequest,
@@ -80,7 +82,7 @@ export function neededSecondPerson(
   return needsSecondPerson(alone + refund.amount, above);
 }
 
-/** The person who asked for a refund in the console, or null if the merchant did. */
+/** The person who requested a refund in the console, or null if the merchant did. */
 export const requesterOf = (refund: RefundRequest): Approver | null =>
   refund.requested_by_name === null
     ? null
@@ -92,8 +94,8 @@ export const firstApproverOf = (refund: RefundRequest): Approver | null =>
     : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
 
 /**
- * The people who agreed to a refund that waits for review, and why each of them cannot approve it
- * again.
+ * The people who agreed to a refund that is waiting for review, and why each of them cannot approve
+ * it again.
  */
 export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string }[] {
   const [requester, first] = [requesterOf(refund), firstApproverOf(refund)];
@@ -148,14 +150,14 @@ export type RefundPart = {
   payment_ref: string | null;
   key_number: number;
   keyed_at: Timestamp;
-  /** When the gateway was asked last, on the real clock. */
+  /** When the gateway was last asked, on the real clock. */
   asked_at: Timestamp | null;
   refund_ref: string | null;
   settled_at: Timestamp | null;
 };
 
 /**
- * The id of a refund that a person asks for. The browser chooses `request_id`, so the id includes
+ * The id of a refund that a person requests. The browser chooses `request_id`, so the id includes
  * the merchant: otherwise it could be the id of another merchant's refund (decision 0074).
  */
 export const requestedId = (merchant_id: string, request_id: string) =>
@@ -192,17 +194,17 @@ type Source = {
 };
 
 /**
- * Splits a refund over the payments (decision 0014): first payments not yet collected, from the last
- * backwards; then the hold; then collected payments, newest first. `returned` is what earlier
+ * Splits a refund over the payments (decision 0014): first payments not yet collected, from the
+ * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
  * refunds returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
- * gateway takes no less (decision 0027). The amount that it must keep is taken from the others. If
- * no split allows that, returns null, and the refund waits for the capture of the hold, after which
- * the card can return any amount. Without a hold the payment is left with less.
+ * gateway accepts no less (decision 0027). The amount that it must keep is taken from the others.
+ * If no split allows that, returns null, and the refund waits for the capture of the hold, after
+ * which the card can return any amount. Without a hold the payment is left with less.
  *
- * Each refund that the gateway makes is of at least `refund_min`, if any split allows that, because
- * the gateway makes no smaller one.
+ * Each refund at the gateway is for at least `refund_min`, if any split allows that, because the
+ * gateway makes no smaller refunds.
  */
 export function splitRefund(
   instalments: RefundablePayment[],
@@ -272,13 +274,13 @@ function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] 
   });
 }
 
-/** Nothing is collected for a payment that is taken entirely. */
+/** Whether a payment keeps enough to be collected. One that is taken entirely is not collected. */
 const leavesEnough = ({ room }: Source, take: number, payment_min: number): boolean =>
   take === 0 || take === room || room - take >= payment_min;
 
 /**
- * The first allowed split over payments that are not collected, which takes the newest entirely. If
- * taking them in order is not allowed, chooses which payments are taken entirely; the others give
+ * The first allowed split over payments that are not collected. Takes them in order if that is
+ * allowed. Otherwise chooses which payments are taken entirely, the newest first; the others give
  * what they need not keep, and the card gives the rest. Returns null if no split is allowed.
  */
 function takeAllowed(
@@ -345,7 +347,7 @@ function takeAtLeast(rooms: number[], amount: number, min: number, keep: number)
     take >= min && (take === room || room - take >= keep) && (take === left || left - take >= min);
   const takes = rooms.map((room) => {
     const most = Math.min(room, left);
-    // If a room gives less, the next ones give so much more that it is enough for them, too.
+    // Taking `min` less leaves the next rooms enough to reach their own minimum.
     const take = [most, most - min].find((one) => isAllowed(room, one)) ?? 0;
     left -= take;
     return take;
@@ -367,7 +369,7 @@ export function withDisputed(
   return given;
 }
 
-/** The payments that a refund may take from hold less than it. The merchant reads the reason. */
+/** The payments that a refund may be taken from hold too little. The merchant reads the reason. */
 export class NothingLeft extends Error {
   readonly reason: string;
 
@@ -408,10 +410,10 @@ export function nextRefundLookUp(now: Temporal.Instant, attempts: number): Tempo
 /** The purchase date is day 0; day 100 is the last one (contract, Limits). */
 const refundWindowDays = 100;
 
-/** Auto-refund integrations may refund from this local time of the next day (decision 0014). */
+/** Auto-refund integrations may refund from this local time on the next day (decision 0014). */
 const autoRefundOpens = Temporal.PlainTime.from('10:00');
 
-/** Why a refund may not be requested now, or null. The sentences are the contract's. */
+/** Why a refund may not be requested now, or null. The sentences come from the contract. */
 export function explainClosedWindow(
   purchase: { completed_at: Timestamp; refund_mode: 'manual' | 'auto'; time_zone: string },
   now: Temporal.Instant,

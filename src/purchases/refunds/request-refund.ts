@@ -3,6 +3,7 @@ import { findMerchant, findThreshold } from '#merchants/merchant.sql.ts';
 import { thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
@@ -23,9 +24,9 @@ type Wanted = {
 };
 
 /**
- * An operator asks for a refund. It needs no review, so it is processed at once, unless it is above
- * the merchant's threshold, where another person has to approve it (decision 0074). Operators are
- * not bound by the merchants' refund window; the preview warns about it.
+ * Requests a refund for an operator. The refund needs no review and is processed at once, unless it
+ * is above the merchant's threshold: then another person has to approve it (decision 0074).
+ * Operators are not bound by the merchants' refund window; the preview warns about it.
  */
 export async function requestRefund(
   deps: ReviewDeps,
@@ -60,7 +61,9 @@ export async function requestRefund(
     }
     const remainder = await sumRefundable(db, checkout);
     if (amount > remainder) {
-      throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
+      const { currency } = checkout;
+      const money = showMoney(remainder, { currency, locale: merchant.territory.locale });
+      throw new OperatorError(`The amount exceeds the refundable remainder of ${money}.`);
     }
     // Earlier refunds count too, so that several small refunds cannot replace a large one.
     const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
@@ -85,12 +88,12 @@ export async function requestRefund(
     const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
     return { ...about, subject_id: id, result: { refund: claimed, isClaimed: true } };
   });
-  // If it is not claimed, another person has to approve it, or the same request is being processed
-  // elsewhere.
+  // If the refund is not claimed, another person has to approve it, or an earlier run of the same
+  // request made it and processes it.
   return isClaimed ? await processRefund(deps, merchant, refund) : refund;
 }
 
-/** A repeated request gets the refund of the first one, if both ask for the same. */
+/** Returns the refund that the first request made, if a repeated one asks for the same refund. */
 async function findEarlier(
   db: Handle,
   merchant_id: string,
@@ -100,5 +103,5 @@ async function findEarlier(
   const earlier = await findRefund(db, merchant_id, requestedId(merchant_id, request_id));
   if (earlier === null) return null;
   if (earlier.checkout_id === checkout_id && earlier.amount === amount) return earlier;
-  throw new OperatorError('This request was used for another refund. Begin a new one.');
+  throw new OperatorError('This request was used for another refund. Start a new request.');
 }

@@ -10,6 +10,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import type { Writes } from '#platform/database/write-together.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { FreeText } from '#record/actions/free-text.ts';
@@ -46,8 +47,8 @@ export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
- * An operator approves a request; it is processed at once. Above the merchant's threshold two people
- * have to approve it (decision 0074): the first approval is recorded, and the second processes it.
+ * Approves a request for an operator, and processes it at once. Above the merchant's threshold two
+ * people have to approve it (decision 0074): the first approval is only recorded.
  */
 export async function approveRefund(
   deps: ReviewDeps,
@@ -106,8 +107,8 @@ async function move(
 }
 
 /**
- * An operator retries a failed refund, if enough of the checkout is left (decision 0014). A declined
- * refund was never approved, and a retry does not approve it (decision 0074).
+ * Retries a failed refund for an operator, if enough of the checkout is left (decision 0014). A
+ * declined refund was never approved, and a retry does not approve it (decision 0074).
  */
 export async function retryRefund(
   deps: ReviewDeps,
@@ -129,14 +130,15 @@ export async function retryRefund(
     }
     if (refund.approved_at === null) {
       throw new OperatorError(
-        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or through the merchant API.`,
+        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, request a new refund on the checkout's page in the console, or through the merchant API.`,
       );
     }
     const moved = sumOf(facts.earlier.filter(({ status }) => status === 'done'));
     const remainder = await sumRefundable(db, checkout);
     if (refund.amount - moved > remainder) {
+      const place = { currency: refund.currency, locale: merchant.territory.locale };
       throw new OperatorError(
-        `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
+        `${showMoney(refund.amount - moved, place)} is left to refund, but only ${showMoney(remainder, place)} of the checkout can still be refunded.`,
       );
     }
     const started = await startUnlessSpent(deps, db, merchant, refund, facts, 'failed', lease);
@@ -148,10 +150,10 @@ export async function retryRefund(
 const collectedFirst =
   'A payment of this checkout must be collected first. Try again when its outcome is known.';
 const notRetried = {
-  disputed: 'The shopper disputes a payment of this checkout. Try again when that is decided.',
+  disputed: 'The shopper is disputing a payment of this checkout. Try again when that is decided.',
   blocked: collectedFirst,
   collecting: collectedFirst,
-  spent: 'The payments that it may be taken from no longer hold enough. Ask for a new refund.',
+  spent: 'The payments that it may be taken from no longer hold enough. Request a new refund.',
 };
 
 /** Declines a request for an operator, with a reason. Its amount can be refunded again. */
@@ -252,8 +254,8 @@ async function startUnlessSpent(
 }
 
 function notReviewable(refund: RefundRequest, verb: string): OperatorError {
-  const how = refund.status === 'requested' ? 'approved already' : refund.status;
+  const how = refund.status === 'requested' ? 'already approved' : refund.status;
   return new OperatorError(
-    `Refund ${refund.id} is ${how}: only one that waits for review can be ${verb}.`,
+    `Refund ${refund.id} is ${how}: only a refund that is waiting for review can be ${verb}.`,
   );
 }

@@ -21,7 +21,7 @@ import type { RefundSources, RefundStart } from './refund-sources.sql.ts';
 
 /**
  * Finds the payments that a refund of this amount would be taken from now, given the parts of
- * earlier refunds. Null if it must wait.
+ * earlier refunds. Null if the refund must wait.
  */
 export const planRefund = (
   { territory }: Merchant,
@@ -35,13 +35,13 @@ export const planRefund = (
  */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
 
-/** A refund that begins now with these parts, as soon as the caller has sent the writes. */
+/** A refund that begins with these parts as soon as the caller has sent the writes. */
 export type Started = { refund: RefundRequest; parts: RefundPart[]; writes: Writes };
 
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
- * refund has ended. It waits while the cardholder disputes one of the payments, while an operator
+ * refund has ended. The refund waits while the cardholder disputes a payment, while an operator
  * must look at the checkout first, while a collection of the checkout is open, while the hold must
  * be captured first (decision 0027), and while another refund may still return a part to the hold.
  */
@@ -115,8 +115,8 @@ export async function startRefund(
 }
 
 /**
- * Whether a refund takes the rest of a hold while another one is in progress. If that one fails, it
- * returns its part to the hold, which must not be voided before.
+ * Whether a refund takes the rest of a hold while another refund is in progress. If that refund
+ * fails, it returns its part to the hold, which must not be voided before then.
  */
 const voidsSharedHold = (planned: PlannedPart[], instalments: Instalment[]): boolean =>
   planned.some(({ kind, instalment, amount }) => {

@@ -8,10 +8,12 @@ import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import { timesOf } from './erase-shopper.ts';
 import { listOpenReasons } from './erasure.sql.ts';
 
-/** Refunds of an order end a hundred days after it, and with them most of its messages. */
+/** An order can be refunded for a hundred days, and few messages are sent about it after that. */
 export const archiveDaysMin = 100;
 
-/** A transaction moves the messages of this many checkouts, and locks these for as long. */
+/**
+ * One transaction moves the messages of this many checkouts, and locks the checkouts until it ends.
+ */
 const checkoutsTogether = 100;
 
 /** This many merchants are read at a time. */
@@ -20,10 +22,10 @@ const merchantsTogether = 100;
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Moves the messages of finished checkouts to the archive, those whose last message is older than
- * some days. They are read from there as before. Each message is moved once, even if two runs
- * overlap or one is stopped. The audit records the start, so that a stopped run is recorded too,
- * and the end. Returns how many were moved.
+ * Moves the messages of finished checkouts to the archive if the last message of the checkout is
+ * older than `days`. They can be read there as before. Each message is moved once, even if two runs
+ * overlap or a run is stopped. The audit records the start and the end, so that a stopped run is
+ * recorded too. Returns how many messages were moved.
  */
 export async function archiveMessages(
   deps: OperatorDeps,

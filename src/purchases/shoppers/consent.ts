@@ -3,7 +3,10 @@ import { languages } from '#platform/shared/language.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';
 import type { Consent } from '#purchases/payments/payment-attempt.ts';
 
-/** A consent has our wording in one of our languages, and the payments that the page showed. */
+/**
+ * Checks that a consent has our wording in one of our languages, and the payments that the page
+ * showed.
+ */
 export function explainConsent(
   consent: Consent | null,
   shown: Consent['payments'][],

@@ -26,8 +26,8 @@ const work: MerchantDueWork<'deleted_customers', DeletionDeps> = {
 };
 
 /**
- * Deletes the gateway's records of shoppers who were erased. They are no longer needed, because
- * refunds and disputes name the payment.
+ * Deletes the gateway's records of shoppers whose data was erased. The records are no longer
+ * needed, because refunds and disputes name the payment.
  */
 export const deleteErasedCustomers = (deps: DeletionDeps) => runDueWork(deps, work);
 
@@ -59,7 +59,7 @@ async function deleteCustomer(
       const retryAt = timestamp(nextRetryAt(now, attempts));
       await releaseDue(deps.database.db, 'deleted_customers', key, lease, retryAt);
       await raiseGatewayAlert(deps, merchant, {
-        what: `The deletion of the shopper at the gateway`,
+        what: `The deletion of the shopper’s record at the gateway`,
         subject_id: checkout_id,
         error,
         isOutcomeUnknown: error instanceof OutcomeUnknown,

@@ -42,7 +42,10 @@ const leaseSeconds = 60;
 const dayHours = 24;
 /** A checkout that is not finished is checked again this often. */
 const recheckDays = 7;
-/** A shortened retention period applies to waiting checkouts after this many days at the latest. */
+/**
+ * Checkouts that are waiting learn of a shortened retention period after this many days at the
+ * latest.
+ */
 const waitDaysMax = 30;
 
 const retentionDates: MerchantDueWork<'retention_dates', ErasureDeps> = {
@@ -131,10 +134,10 @@ const limitOf = (now: Temporal.Instant) => now.add({ hours: dayHours * waitDaysM
 const earlier = (one: Temporal.Instant, other: Temporal.Instant) =>
   Temporal.Instant.compare(one, other) < 0 ? one : other;
 
-/** Erases a checkout, or checks it again later. Never throws: the row is due again. */
-/** The answers to requests about a checkout are gone by then, whatever the zones and clocks. */
+/** The answers to requests about a checkout are gone after this many days, in any time zone. */
 const answersGoneDays = 3;
 
+/** Erases a checkout, or makes it due again later. Never throws. */
 async function eraseOrWait(
   deps: ErasureDeps,
   merchant: Merchant,

@@ -68,7 +68,10 @@ export type Kept = {
 /** More events than one order can have. */
 const eventsMax = 100_000;
 
-/** The event of a refund contains the reason why it failed, which a person may have written. */
+/**
+ * Removes the shopper from the event of a refund, which contains the reason why the refund failed:
+ * a person may have written that.
+ */
 function withoutReason(payload: Buffer, identifiers: Identifiers): Buffer {
   const event = JSON.parse(payload.toString('utf8'));
   const { attributes } = event.data;
@@ -94,7 +97,7 @@ async function findShopper(db: Handle, email: string) {
 }
 
 /**
- * Erases what is stored about the shopper with an e-mail address, in finished checkouts of every
+ * Erases what is stored about the shopper with this e-mail address, in finished checkouts of every
  * merchant. Checkouts that are still open are refused, each with the reason. Amounts, dates,
  * statuses, postings and the gateway's references stay. The audit row does not name the shopper.
  */
@@ -109,7 +112,7 @@ export async function eraseShopper(
     return { erased: [], refused: [], ...counts, kept: [] };
   }
   return await operate(deps, operator, 'shoppers erase', async (db, now) => {
-    // Locked in the order of the ids, so that two erasures cannot deadlock.
+    // Lock in the order of the ids, so that two erasures cannot deadlock.
     const locked: Checkout[] = [];
     for (const { merchant_id, id } of found.toSorted((one, other) =>
       one.id < other.id ? -1 : 1,
@@ -132,8 +135,9 @@ export async function eraseShopper(
 }
 
 /**
- * Links that no shopper opened stay without their customer. If the reference or an address of one
- * names the person, it is cancelled: the shop could not tell what else it was paid for.
+ * Links that no shopper opened stay, without their customer. If a link's reference or one of its
+ * addresses names the person, that is erased too and the link is cancelled, because the shop could
+ * no longer tell what a payment was for.
  */
 async function eraseUnopened(
   db: Handle,
@@ -143,7 +147,7 @@ async function eraseUnopened(
 ): Promise<void> {
   if (links.length === 0) return;
   const identifiers = identifiersOf([...links, ...known].flatMap(({ customer }) => customer ?? []));
-  // The statement reads all answers of an integration.
+  // Name each integration once, because the statement reads all of its answers.
   const integrations = [...new Set(links.map(({ integration_id }) => integration_id))];
   const ids = links.map(({ id }) => id);
   await eraseAnswers(db, integrations, ids, identifiers);
@@ -164,8 +168,9 @@ async function eraseUnopened(
 
 /**
  * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete
- * its records of the shopper. The shopper's names are read from the checkouts in `known`. Answers that
- * are stored for retries are gone after a day, and to look for them reads all of an integration.
+ * its records of the shopper. The shopper's names are read from the checkouts in `known`. Answers
+ * that are stored for retries are gone after a day. `hasAnswers` is false if none can be left:
+ * searching for them reads all answers of an integration.
  */
 export async function eraseFinished(
   deps: OperatorDeps,
@@ -277,7 +282,7 @@ async function eraseCheckout(
   return count === 0 ? [] : [{ table: 'idempotency_keys', checkout_id, count }];
 }
 
-/** Returns the ids of the alerts about these rows. */
+/** Removes the shopper from the alerts about these rows. Returns the ids of the alerts. */
 async function eraseAlerts(
   db: Handle,
   { merchant_id }: { merchant_id: string },

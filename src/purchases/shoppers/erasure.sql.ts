@@ -10,7 +10,10 @@ import { isInBody } from './shopper-data.sql.ts';
 // reviewed together (decision 0070). Call them only with the checkout locked and found to be
 // finished.
 
-/** Whether a callback is about a checkout: its own, or an event. Each has an index. */
+/**
+ * Whether a callback is about a checkout: the checkout's own callback, or an event. Each case has
+ * an index.
+ */
 const isAbout = (checkout_id: RawBuilder<unknown>) =>
   sql<boolean>`(listed_id = ${checkout_id} or event is not null and checkout_id = ${checkout_id})`;
 
@@ -51,7 +54,7 @@ export async function listOpenReasons(
   checkout_ids: string[],
   { now, merchantNow }: Times,
 ): Promise<Map<string, string>> {
-  // Finds the first reason that applies. A payment that began in time may take some minutes longer
+  // Finds the first reason that applies. A payment that began in time may take a few minutes longer
   // (decision 0011), but never an hour.
   const { rows } = await sql<{ id: string; reason: string | null }>`
     select c.id, case
@@ -121,9 +124,9 @@ export async function updateErasedCheckout(
 
 /**
  * Erases the payment link of a checkout. A link for one order gets the reference and the addresses
- * of its erased checkout, and is cancelled: the shop could not tell what else it was paid for. If
- * the link has a newer checkout, another shopper may be paying, and only the customer is erased. A
- * reusable link names no shopper.
+ * of its erased checkout. If the link was not paid, it is cancelled, because the shop could no
+ * longer tell what a payment was for. If the link has a newer checkout, another shopper may be
+ * paying, and only the customer is erased. A reusable link names no shopper.
  */
 export async function updateErasedLink(
   db: Handle,
@@ -154,9 +157,9 @@ export async function updateErasedLink(
 type LinkKey = { merchant_id: string; id: string };
 
 /**
- * The answers of a mail server may name the shopper, and a sandbox keeps the mails. A mail that is
- * being sent loses its lease, so that its answer is not recorded. The caller has already changed
- * the links, so that no further mail about them is queued.
+ * Erases the answers of the mail server, which may name the shopper, and the mails that a sandbox
+ * keeps. A mail that is being sent loses its lease, so that its answer is not recorded. The caller
+ * has already changed the links, so that no further mail about them is queued.
  */
 async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestamp): Promise<void> {
   if (links.length === 0) return;
@@ -181,7 +184,9 @@ async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestam
     delete from mailbox where ${isOfMerchant} and id = any(${ids}::uuid[])`.execute(db);
 }
 
-/** A link that no shopper opened has no checkout, and its reference and addresses are its own. */
+/**
+ * A link that no shopper opened has no checkout, so its own reference and addresses are changed.
+ */
 export async function updateErasedUnopenedLink(
   db: Handle,
   link: LinkKey,
@@ -212,7 +217,7 @@ export async function updateErasedLinkCustomers(
   await updateErasedLinkMails(db, rows, now);
 }
 
-/** Removes shoppers' data from all merchants' links that expired before a time, with their mails. */
+/** Removes shoppers' data from links that expired before `before`, and erases the links' mails. */
 export async function deleteLinkCustomers(
   db: Handle,
   { before, now }: { before: Timestamp; now: Timestamp },
@@ -232,8 +237,8 @@ export async function deleteLinkCustomers(
 }
 
 /**
- * Receivers' answers may contain anything. The database allows this change only for erased
- * checkouts.
+ * Removes the receivers' answers too, which may contain anything. The database allows this change
+ * only for erased checkouts.
  */
 export async function updateErasedCallback(
   db: Handle,
@@ -285,7 +290,7 @@ export async function updateErasedEvidence(
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 
-/** Messages that were not sent yet are skipped: their recipient is gone. */
+/** Messages that have not been sent yet are skipped, because their recipient is gone. */
 export async function updateErasedMessages(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -315,7 +320,9 @@ export async function updateErasedMessages(
   }
 }
 
-/** Requests whose signature was refused are kept for some days, with their bodies. */
+/**
+ * Deletes refused requests that name the shopper. They are kept for a few days, with their bodies.
+ */
 export async function deleteErasedRequests(db: Handle, email: string): Promise<void> {
   await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
 }
@@ -371,7 +378,7 @@ export async function updateErasedTexts(
       select id from operator_actions where subject_id = any(${subject_ids}::uuid[]))`.execute(db);
 }
 
-/** Erases search terms of operators that were exactly one of these texts. */
+/** Erases operators' search terms that equal one of these texts. */
 export async function updateErasedSearches(
   db: Handle,
   texts: string[],

@@ -34,8 +34,8 @@ import {
 } from './shopper-data.sql.ts';
 
 /**
- * Addresses are compared as people write them: in upper or lower case, with or without spaces around
- * them.
+ * People write addresses in upper or lower case, and with spaces around them. Neither makes a
+ * difference.
  */
 export const readEmail = (text: string) => text.normalize('NFC').trim();
 
@@ -52,10 +52,10 @@ const subjectsMax = 1_000;
 const idleMinutesMax = 10;
 
 /**
- * Writes everything that is stored about the shopper with an e-mail address, of every merchant, as
- * JSON. It is read in pages from one snapshot and written piece by piece. An operator may run one
- * export at a time. The audit lists its checkouts before the first piece is written, and does not
- * name the shopper.
+ * Writes everything that is stored about the shopper with this e-mail address, at every merchant,
+ * as JSON. The data is read in pages from one snapshot and written piece by piece. An operator may
+ * run one export at a time. The audit lists its checkouts before the first piece is written, and
+ * does not name the shopper.
  */
 export async function exportShopper(
   deps: OperatorDeps,
@@ -71,7 +71,7 @@ export async function exportShopper(
     );
     if (!(await lockExport(db, operator))) {
       throw new OperatorError(
-        'You are already exporting a shopper. Try again when that has ended.',
+        'You are already exporting a shopper’s data. Try again when that export has ended.',
       );
     }
     const { count: checkouts, first_ids } = await findShopperIds(db, email, idsMax);
@@ -95,7 +95,7 @@ export async function exportShopper(
     try {
       for await (const piece of writeJson(whole, indent)) await write(piece);
     } catch (cause) {
-      // The reader already has a part of it, so this is never retried.
+      // The reader already has a part of the export, so it is never retried.
       throw new OperatorError('The export was interrupted. Run the command again.', { cause });
     }
   });
@@ -138,7 +138,7 @@ async function exportCheckout(db: Handle, { sealed_verify: _, ...checkout }: Che
 }
 
 /**
- * The rows of a checkout by table. A page has one file of a dispute, which may be megabytes long.
+ * The rows of a checkout by table. A page has only one dispute file, which may be megabytes long.
  */
 function rowsOf(db: Handle, key: PlanKey): Record<CheckoutTable, PagedArray> {
   const rows = checkoutTables.map((table) => {

@@ -3,8 +3,8 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { MovementRows } from './plan.ts';
 
 /**
- * When money or the status of a checkout last moved (decision 0069). A payment that a refund
- * cancelled moved with that refund, not on its planned date.
+ * When a checkout's money or status last moved (decision 0069). A payment that a refund cancelled
+ * moved with that refund, not on its planned date.
  */
 export function lastMovement(
   { expires_at, completed_at }: Pick<Checkout, 'expires_at' | 'completed_at'>,

@@ -18,7 +18,10 @@ export const lateToken = (sealing: Sealing, { id }: { id: string }) =>
     Buffer.concat([Buffer.from('late'), Buffer.from(id.replaceAll('-', ''), 'hex')]),
   );
 
-/** Makes the links in mails that are about to be sent valid, in order. */
+/**
+ * Makes the links in mails that are about to be sent valid. Only the last of these links of each
+ * plan counts.
+ */
 export async function renewLateLinks(
   deps: { sealing: Sealing },
   db: Handle,
@@ -36,8 +39,8 @@ export async function renewLateLinks(
 }
 
 /**
- * Whether this is the newest link of the plan, which has not expired. Its mail may not have left
- * yet: until then the link in the last mail that did leave works as well.
+ * Whether this is the newest link of the plan and has not expired. Its mail may not have been sent
+ * yet, so the link in the last mail that was sent works as well.
  */
 export async function isLateLink(
   { sealing }: { sealing: Sealing },

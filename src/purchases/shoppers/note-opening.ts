@@ -11,7 +11,7 @@ const openingsMax = 20;
 
 /**
  * Records once for each checkout that its page was opened, for the console's charts. If that cannot
- * be written, the page is shown nevertheless. Openings that arrive while one is being written share
+ * be written, the page is shown all the same. Openings that arrive while one is being written share
  * the next commit.
  */
 export function openingNotes(deps: {

@@ -64,8 +64,8 @@ const unpaid = {
 };
 
 /**
- * Null if the link is unknown, or no longer shows its order. If the checkout is probably paid, its
- * plan is read in the same statement.
+ * Returns null if the link is unknown, or no longer shows its order. If the checkout is probably
+ * paid, its plan is read in the same statement.
  */
 export async function openPage(
   deps: PageDeps,
@@ -146,7 +146,7 @@ export async function mustOpenPage(
 export const showPage = (deps: PageDeps, opened: OpenedPage, request: FastifyRequest): PayPage =>
   presentPage(deps, opened, languageOf(request, opened.checkout));
 
-/** The shopper's choice, or else the browser's. */
+/** The language that the shopper chose, or else the browser's. */
 export const languageOf = (request: FastifyRequest, checkout: Checkout | null): Language =>
   checkout?.language ?? chooseLanguage(request.headers['accept-language']);
 
@@ -159,7 +159,7 @@ export const entryOf = ({ gateways }: PageDeps, { checkout }: Pick<OpenedPage, '
 
 export const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 
-/** This only informs the shopper, so a failure to read it does not fail the page. */
+/** The page only informs the shopper of a stop, so a failure to find out does not fail the page. */
 const isPaused = (deps: PageDeps) =>
   deps.money.stopReason().then(
     (reason) => reason !== null,
@@ -167,7 +167,7 @@ const isPaused = (deps: PageDeps) =>
   );
 
 /**
- * Returns null until sessions are accepted, so that the page is shown as without a session
+ * Returns null until sessions are accepted, so that the page is shown as if there were no session
  * (decision 0097).
  */
 async function tokenOf(deps: PageDeps, request: FastifyRequest, checkoutId: string) {

@@ -26,10 +26,11 @@ export type SessionDeps = AccessDeps & {
 export const sessionMinutes = 30;
 
 /**
- * Exchanges a link's token for a session's. A one-time link gives full access, once. The link in the
- * last mail about a late payment only allows paying what is late, but works every time: programs
- * that scan mails may open it before the shopper does. Returns null if the link is unknown, used or
- * expired, or if nothing is late any more.
+ * Exchanges the token of a link for the token of a session. A one-time link gives full access,
+ * once. The link in the last mail about a late payment only allows paying what is late, but works
+ * every time: programs that scan mails may open it before the shopper does. Returns null if the
+ * link is unknown, used or expired, or if it only allows paying what is late and nothing is late
+ * any more.
  */
 export async function openSession(
   deps: SessionDeps,

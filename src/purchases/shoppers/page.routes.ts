@@ -63,7 +63,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return sendPage(deps, html, reply, request, opened);
   });
 
-  // The page that the link in a message opens. Its token stays in the browser, after the `#`.
+  // The page that the link in a message opens. The link's token stays in the browser, after the `#`.
   app.get('/pay/:token/manage', async (request, reply) =>
     sendPage(deps, html, reply, request, await openPage(deps, request)),
   );
@@ -92,8 +92,8 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return reply.redirect(`/pay/${token}`, 303);
   });
 
-  // The page's card form says that it has confirmed a payment. That is not trusted: the gateway is
-  // asked.
+  // The page's card form reports that it has confirmed a payment. The report is not trusted: the
+  // gateway is asked.
   app.post('/pay/:token/confirm', async (request) => {
     const isKnown = await settle(request, await mustOpenPage(deps, request));
     const page = showPage(deps, await mustOpenPage(deps, request, true), request);

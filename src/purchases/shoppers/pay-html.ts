@@ -99,7 +99,7 @@ function readAsset(name: string): PayAsset {
     name,
     type: types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     bytes,
-    // A file is compressed at its first request, so that a process starts quickly.
+    // Compress a file when it is first requested, so that a process starts quickly.
     gzip: lazily(() => promisify(gzip)(bytes, { level: 9 })),
     br: lazily(() => promisify(brotliCompress)(bytes)),
   };

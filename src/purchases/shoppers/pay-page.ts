@@ -47,7 +47,7 @@ export type PayPage = {
   time_zone: string;
   client_reference_id: string;
   line_items: LineItem[];
-  /** One per term that the checkout offers, with the dates of a purchase today. */
+  /** One plan for each term that the checkout offers, with the dates of a purchase today. */
   plans: Plan[];
   /** Whether the page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
@@ -60,8 +60,8 @@ export type PayPage = {
   /** The plan of a successful checkout, for its shopper; null for any other checkout. */
   plan: PaidPlan | null;
   /**
-   * Whether the shopper can get a mail with a link that signs them in. Without such a link they can
-   * only read.
+   * Whether the shopper can get a mail with a link that signs them in. Without such a link, they
+   * can only read the page.
    */
   sends_links: boolean;
   /**
@@ -119,6 +119,6 @@ export type PayRequest = {
 
 export type CancelRequest = { number_of_payments: number };
 
-/** The body of the page's request for another language, which is also the answer. */
+/** The body of the page's request for another language, and the answer to it. */
 export type LanguageRequest = { language: Language };
 export type SpokenPage = { page: PayPage; words: PageWords };

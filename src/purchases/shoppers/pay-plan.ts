@@ -44,9 +44,9 @@ import {
 type PaidCheckout = Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>;
 
 /**
- * A shopper pays payments of the plan. The attempt is committed before the gateway is called, so
- * that a worker can settle it if this process dies. Returns why nothing began. Returns null if an
- * attempt began, or if another one is in flight, which the page then shows.
+ * Pays payments of the plan for a shopper. The attempt is committed before the gateway is called,
+ * so that a worker can settle it if this process dies. Returns why nothing began, or null if an
+ * attempt began. Also returns null if another attempt is in flight, which the page then shows.
  */
 export async function payPlan(
   deps: PaymentDeps,
@@ -63,7 +63,7 @@ export async function payPlan(
   });
 }
 
-/** A shopper replaces the card for the remaining payments. Nothing is charged. */
+/** Replaces the card for the remaining payments. Nothing is charged. */
 export async function replaceStoredCard(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -108,8 +108,8 @@ async function begin(
 
 /**
  * The key of the card that the shopper entered. The gateway is asked only if a card of this
- * checkout was declined for good, because it may be the same card (decision 0027). Null if it does
- * not answer.
+ * checkout was declined for good, because it may be the same card (decision 0027). Returns null if
+ * the gateway does not answer.
  */
 async function readEntered(
   deps: PaymentDeps,
@@ -143,7 +143,7 @@ async function findCardKey(
   return card?.card_key ?? null;
 }
 
-/** Returns a refusal, or null if another attempt is in flight. */
+/** Returns the attempt, a refusal, or null if another attempt is in flight. */
 async function openPlanAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -159,15 +159,15 @@ async function openPlanAttempt(
     const newest = attempts.find(isOnPlan) ?? null;
     if (maybeCommitted && newest?.lease === lease) return newest;
     if (attempts.some(isInFlight)) return null;
-    // A collection that is being recorded now holds the locks of its payments, but not the
+    // A transaction that is recording a collection holds the locks of its payments, but not the
     // checkout's lock.
     const instalments = await lockInstalments(db, key);
     const refs = await findGatewayRefs(db, key);
     const { customer_ref } = refs;
-    // Only a plan with a stored card can be paid with it or get another card.
+    // Only a plan with a stored card can be paid with that card or get another one.
     const needsStoredCard = isStored || consent !== null;
     if (customer_ref === null || (needsStoredCard && refs.card_ref === null)) return 'plan_changed';
-    // The gateway may store a card that is entered again under a reference that it is removing now.
+    // If a card is entered again, the gateway may store it under a reference that is being removed.
     const realNow = timestamp(deps.clock.now());
     if (consent !== null && (await isDetaching(db, key, realNow))) return 'plan_changed';
     const payments = wanted.payments ? askedFor(wanted.payments, instalments) : [];
@@ -220,7 +220,7 @@ async function findRefusal(
   if (wanted === null) {
     return coveredBy('rest', instalments).length === 0 ? 'plan_changed' : null;
   }
-  // A payment that was in flight when the dispute arrived is not paused yet.
+  // A payment that was in flight when the dispute arrived has not been paused yet.
   const disputes = await listDisputeStates(db, key);
   if (disputes.some(({ is_pausing }) => is_pausing)) return 'disputed';
   if (await isBlocked(db, key)) return 'payments_paused';

@@ -15,7 +15,7 @@ import { entryOf, mustOpenPage, type PageDeps, showPage } from './open-page.ts';
 import { explainCancelRequest, explainCard, explainPayRequest } from './page.schema.ts';
 import type { CancelRequest, PayRequest } from './pay-page.ts';
 
-/** A shopper pays a checkout, or cancels it. */
+/** Routes with which a shopper pays or cancels a checkout. */
 export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
   usePaymentLinks(app, deps);
 

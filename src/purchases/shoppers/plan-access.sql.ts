@@ -116,7 +116,9 @@ export async function deletePlanSession(
     .execute();
 }
 
-/** Deletes links and sessions that ended before `before`. Returns how many. */
+/**
+ * Deletes links and sessions that ended before `before`. Returns the largest number from one table.
+ */
 export async function deleteEndedPlanAccess(
   db: Handle,
   before: Timestamp,

@@ -11,20 +11,21 @@ import {
 export type PlanPurpose = Exclude<AttemptPurpose, 'first_payment'>;
 
 /**
- * `late` means payments that are late, all or some of them; `next` the next payment, before its
- * date; `rest` everything that is not paid yet.
+ * `late` means all or some of the payments that are late, `next` the next payment, before its date,
+ * and `rest` everything that has not been paid yet.
  */
 export const payableParts = ['late', 'next', 'rest'] as const;
 export type PayablePart = (typeof payableParts)[number];
 
 /**
- * A session with `plan` may do everything on the plan. One with `late` may only pay what is late.
+ * A session with the scope `plan` may do everything on the plan. With `late` it may only pay what
+ * is late.
  */
 export type SessionScope = 'plan' | 'late';
 
 /**
- * The things that a shopper can do on the plan page. A link from a mail continues with the one that
- * the shopper chose.
+ * The panels of the plan page, one for each thing that a shopper can do. A link from a mail opens
+ * the panel that the shopper chose.
  */
 export const planPanels = [...payableParts, 'card', 'report'] as const;
 export type PlanPanel = (typeof planPanels)[number];
@@ -70,9 +71,9 @@ export type PlanRefusal =
   | 'disputed'
   /** The payments are not what the page showed, or the card was replaced a moment ago. */
   | 'plan_changed'
-  /** The bank forbids another charge of the card, or the payment was declined too often today. */
+  /** The bank forbids charging this card again, or the payment was declined too often today. */
   | 'card_refused'
-  /** No money moves at the moment, or no money of this checkout (decisions 0097 and 0098). */
+  /** At the moment no money moves at all, or none for this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 
 /** The shopper's newest attempt on the plan, as the page shows it. */
@@ -94,14 +95,14 @@ export type PlanAttempt = {
   /** The numbers of the payments that are paid; empty when the card is replaced. */
   payments: number[];
   amount: number;
-  /** Only a browser with a session gets this, `card_session` and `decline`. */
+  /** Only a browser with a session gets `challenge_url`, `card_session` and `decline`. */
   challenge_url: string | null;
   card_session: CardSession | null;
   decline: { reason: DeclineReason; may_retry: boolean } | null;
   refusal: PlanRefusal | null;
 };
 
-/** The page shows an outcome as long as a session lasts. */
+/** The page shows an outcome for as long as a session lasts. */
 const newsMinutes = 30;
 
 /** Without a session the page shows only that an attempt is in flight. */

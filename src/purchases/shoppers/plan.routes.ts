@@ -25,7 +25,9 @@ import {
 
 type OpenedPlan = OpenedPage & { plan: Plan };
 
-/** A shopper with a session pays payments of the plan, or replaces the card. */
+/**
+ * Routes with which a shopper who has a session pays payments of the plan, or replaces the card.
+ */
 export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
   usePaymentLinks(app, deps);
 
@@ -98,12 +100,12 @@ async function attempt(
   return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 
-/** The stored card pays, or another one that comes in the form that the gateway takes. */
+/** Checks that the stored card pays, or another card in the form that the gateway takes. */
 function explainPaying(deps: PageDeps, opened: OpenedPlan, wanted: PayPlanRequest): FieldError[] {
   return paysStored(wanted) ? [] : explainCard(entryOf(deps, opened), wanted.card_token);
 }
 
-/** A card is stored only with the consent to the remaining payments. */
+/** A card is stored only with consent to the remaining payments. */
 function explainPayPlan(plan: Plan, wanted: PayPlanRequest): FieldError[] {
   const { keep_card, consent, payments } = wanted;
   if (!keep_card) return [];
@@ -116,7 +118,7 @@ function explainPayPlan(plan: Plan, wanted: PayPlanRequest): FieldError[] {
   return explainPlan(plan, consent, payments);
 }
 
-/** The consent covers the payments to come as the page shows them, without those paid now. */
+/** The consent covers the payments to come as the page shows them, without those being paid. */
 const explainPlan = (plan: Plan, consent: Consent | null, paid: number[]) =>
   explainConsent(consent, [remaining(plan, paid)], 'must be the payments to come');
 

@@ -16,23 +16,23 @@ export type PaymentState = (typeof paymentStates)[number];
 export type PlanPayment = {
   number: number;
   due_on: string;
-  /**
-   * The amount that the shopper pays, without the part that refunds took before it was collected.
-   */
+  /** The amount that the shopper pays, less what refunds took off before it was collected. */
   amount: number;
   status: PaymentState;
-  /** The amount that refunds took before it was collected. */
+  /** The amount that refunds took off before the payment was collected. */
   reduced: number;
-  /** The amount that refunds returned after it was collected, or are returning. */
+  /** The amount that refunds have returned, or are returning, after the payment was collected. */
   refunded: number;
-  /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
+  /**
+   * When the payment was collected. Null if the shopper paid it at checkout, which was on its date.
+   */
   paid_at: Timestamp | null;
   /**
    * For a late payment, why the bank declined to charge it without the shopper, and when the
    * service retries it (null if it does not). Only a browser with a session gets the reason.
    */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
-  /** The cardholder disputes it at the bank, or the bank took it back. */
+  /** The cardholder is disputing the payment with the bank, or the bank took it back. */
   dispute: 'open' | 'lost' | null;
 };
 
@@ -122,8 +122,8 @@ const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
 /**
- * Why the bank last declined a charge without the shopper. Declines of a card that the shopper
- * entered in a session do not count, because they did not make the payment late.
+ * Why the bank last declined a charge that was made without the shopper. Declines of a card that
+ * the shopper entered in a session do not count, because they did not make the payment late.
  */
 function declineOf(collections: Collection[]): DeclineReason | null {
   const declined = collections.filter(
@@ -154,7 +154,7 @@ const isLate = ({ status, declines }: Instalment) =>
 
 export const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
 
-/** The payments that a shopper can pay now by one of the page's buttons, in order. */
+/** The payments that a shopper can pay now with one of the page's buttons, in order. */
 export function coveredBy(what: PayablePart, instalments: Instalment[]): Instalment[] {
   switch (what) {
     case 'late':

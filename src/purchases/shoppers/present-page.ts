@@ -97,7 +97,7 @@ export function presentPage(
   };
 }
 
-/** Answers are shown in the merchant's name, not in that of the person who wrote them. */
+/** Answers are shown under the merchant's name, not under that of the person who wrote them. */
 function presentConversation(
   entries: ConversationEntry[],
   merchant_name: string,
@@ -112,7 +112,10 @@ function presentConversation(
   };
 }
 
-/** The first delivery of the callback is in flight, and its answer may say where the shopper goes. */
+/**
+ * Whether the first delivery of the callback is in flight. Its answer may say where the shopper
+ * goes.
+ */
 const isFirstDelivery = (
   callback: Pick<Callback, 'status' | 'attempts' | 'created_at'>,
   now: Temporal.Instant,

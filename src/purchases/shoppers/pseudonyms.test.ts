@@ -20,7 +20,7 @@ test('a name is found however its parts are sent', () => {
   }
 });
 
-test('one word of a name is erased in what people wrote, as a whole word alone', () => {
+test('one word of a name is erased in what people wrote, only as a whole word', () => {
   const text = 'nomvula phoned; Wyk asked. Wykham did not.';
   for (const identifiers of [apart, inOneField]) {
     assert.equal(

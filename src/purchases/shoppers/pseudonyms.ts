@@ -1,8 +1,8 @@
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
 /**
- * Finds a person's identifiers, however a merchant, a mail server, an operator or the person has
- * spelt them.
+ * A person's identifiers. They are found however a merchant, a mail server, an operator or the
+ * person has spelt them.
  */
 export type Identifiers = {
   texts: string[];

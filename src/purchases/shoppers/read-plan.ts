@@ -49,7 +49,7 @@ export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
   return planOf(rows);
 }
 
-/** The plan, from rows that travelled as JSON. */
+/** Makes the plan from rows that were read as JSON. */
 export function planOf(rows: Read<ReturnType<typeof planQueries>>): PlanRows {
   const [refunds] = asRows(rows.refunds);
   assert(refunds);

@@ -17,21 +17,24 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
   due: 'due_at',
 };
 
-/** Gives every merchant a retention date that lies before its first checkout and is due at once. */
+/**
+ * Gives each merchant that has no retention date one that lies before its first checkout and is due
+ * at once.
+ */
 export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
   const retentionDates = await db.selectFrom('retention_dates').select('merchant_id').execute();
   const known = new Set(retentionDates.map(({ merchant_id }) => merchant_id));
   const missing = merchants.filter(({ id }) => !known.has(id));
   if (missing.length === 0) return;
-  // One value has all ids, because a statement may have 65,535 values.
+  // All ids travel in one value, because a statement may have at most 65,535 values.
   await sql`insert into retention_dates (merchant_id, number, due_at)
     select id, 0, ${due_at}::timestamptz
     from unnest(${missing.map(({ id }) => id)}::uuid[]) m (id)
     on conflict do nothing`.execute(db);
 }
 
-/** Deletes all rows about the retention, because there is no retention period any more. */
+/** Deletes all rows about retention, because there is no longer a retention period. */
 export async function deleteRetention(db: Handle): Promise<void> {
   await sql`delete from retention_dates`.execute(db);
   await sql`delete from erasures`.execute(db);
@@ -44,7 +47,7 @@ export type NumberedCheckout = {
   erased_at: Timestamp | null;
 };
 
-/** The merchant's next checkouts after a number. */
+/** The merchant's next checkouts after `number`. */
 export async function listNextCheckouts(
   db: Handle,
   merchant_id: string,

@@ -17,16 +17,16 @@ const linkMinutes = 10;
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 
 /**
- * Addresses are compared as people write them: in upper or lower case, with or without spaces around
- * them.
+ * People write addresses in upper or lower case, and with spaces around them. Neither makes a
+ * difference.
  */
 const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
  * Mails a one-time link if the address is the one given at checkout. The route answers the same
  * either way, so that a client cannot find out the address by asking. Both cases write the same
- * rows except the message, so that the time taken reveals little. The route makes all answers
- * equally slow.
+ * rows, except for the message, so that the time taken reveals little. The route also makes all
+ * answers equally slow.
  */
 export async function sendLink(
   deps: LinkDeps,

@@ -14,7 +14,7 @@ test('over https the session of a plan is a __Host- cookie that no script reads'
   );
 });
 
-test('a cookie that another site on the domain could set, or of another plan, does not count', () => {
+test('a cookie of another plan, or that another site on the domain could set, does not count', () => {
   const name = `__Host-plan-${id}`;
   const all = `__Host-plan-${otherId}=${'y'.repeat(43)}; ${name}=${token}`;
   assert.equal(sessionTokenOf(all, secure, id), token);

@@ -1,6 +1,6 @@
 /**
- * The cookie has the path `/`, because browsers require that of a `__Host-` cookie. So its name
- * contains the checkout. Over plain http, in a sandbox, browsers differ on the prefix.
+ * Browsers require that a `__Host-` cookie has the path `/`, so its name contains the checkout's
+ * id. Over plain http, in a sandbox, the cookie lacks the prefix, because browsers differ on it.
  */
 const nameOf = (baseUrl: string, checkoutId: string) =>
   `${baseUrl.startsWith('https:') ? '__Host-' : ''}plan-${checkoutId}`;
@@ -17,7 +17,7 @@ export function sessionTokenOf(
   return /^[\w-]{43}$/.test(value) ? value : null;
 }
 
-/** The `Set-Cookie` of a session, for the plan of one checkout. */
+/** The `Set-Cookie` header of a session, for the plan of one checkout. */
 export function sessionCookie(
   baseUrl: string,
   checkoutId: string,

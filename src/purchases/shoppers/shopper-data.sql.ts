@@ -3,12 +3,12 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { PlanKey } from './plan-access.sql.ts';
 
-// Everything that is stored about a shopper. Any of it may be long, so these are statements to be
-// read in pages.
+// Statements that select everything that is stored about a shopper. Any result may be long, so the
+// results are read in pages.
 
 type Row = Record<string, unknown>;
 
-/** The checkouts of all merchants with this e-mail address, in upper or lower case. */
+/** All merchants' checkouts with this e-mail address, in upper or lower case. */
 export const selectShopperCheckouts = (db: Handle, email: string) =>
   db
     .selectFrom('checkouts')
@@ -17,7 +17,7 @@ export const selectShopperCheckouts = (db: Handle, email: string) =>
     .orderBy('created_at')
     .orderBy('id');
 
-/** How many checkouts there are, and the first of them. */
+/** How many checkouts there are, and the ids of the first ones. */
 export async function findShopperIds(
   db: Handle,
   email: string,
@@ -33,7 +33,7 @@ export async function findShopperIds(
 
 /**
  * Locks out another export by the same operator until the transaction ends. Returns false if one is
- * running.
+ * already running.
  */
 export async function lockExport(db: Handle, operator: string): Promise<boolean> {
   const { rows } = await sql<{ is_free: boolean }>`
@@ -62,12 +62,12 @@ export const isInBody = (email: string) => {
     select from unnest(${forms}::text[]) as form where strpos(lower(body), form) > 0)`;
 };
 
-/** Requests with this address whose signature was refused. They are kept for some days. */
+/** Requests with this address whose signature was refused. They are kept for a few days. */
 export const selectShopperRequests = (email: string): RawBuilder<{ row: Row }> => sql`
   select to_jsonb(r) - '{header,expected}'::text[] as row from refused_requests r
   where ${isInBody(email)} order by id`;
 
-/** Tables whose rows belong to one checkout, beside those that need a join. */
+/** Tables whose rows belong to one checkout, besides those that need a join. */
 export const checkoutTables = [
   'checkout_moves',
   'checkout_opens',
@@ -93,7 +93,7 @@ export const checkoutTables = [
 ] as const;
 export type CheckoutTable = (typeof checkoutTables)[number];
 
-/** Credentials, hashes and leases tell nothing about the shopper. */
+/** Credentials, hashes and leases say nothing about the shopper. */
 const hiddenColumns = [
   'sealed_card_token',
   'sealed_token',
@@ -126,7 +126,7 @@ export const selectSubjects = ({
   union all
   select id from disputes where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`;
 
-/** The integrations that made a checkout or asked for a refund of it. */
+/** The integrations that created a checkout or requested a refund of it. */
 export async function listIntegrationIds(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

@@ -32,7 +32,7 @@ const explainReport = compileSchema(
 const linkMilliseconds = 400;
 
 /**
- * Routes with which a shopper signs in by a link from a mail, and reports a problem in that
+ * Routes with which a shopper signs in with a link from a mail, and reports a problem in that
  * session.
  */
 export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {

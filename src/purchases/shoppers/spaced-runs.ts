@@ -5,7 +5,7 @@ import type { Clock } from '#platform/shared/clock.ts';
  * that come during a run or its pause share the next run, which sees what happened before they came.
  */
 export function spacedRuns<Result>(clock: Clock, spacingMs: number) {
-  /** The run in flight of each key, with the pause after it. */
+  /** The run in flight for each key, with the pause after it. */
   const current = new Map<string, Promise<void>>();
   /** The run after the one in flight, for each key. */
   const next = new Map<string, Promise<Result>>();

@@ -17,7 +17,7 @@ export type ActionText = {
   /** The path of the text in the details: the names of its members, joined by dots. */
   field: string;
   digest: Buffer;
-  /** Without it the digest of a short text could be guessed. It is erased with the text. */
+  /** Without it a short text could be guessed from its digest. It is erased with the text. */
   salt: Buffer;
   text: string;
 };

@@ -21,7 +21,7 @@ export type Origin =
   | { os_user: string; host: string }
   | {
       person_id: string;
-      /** The row of the person whose roles and merchants the session has (decision 0072). */
+      /** The person's row whose roles and merchants the session has (decision 0072). */
       access_id: string;
       roles: string[];
       address: string;
@@ -62,7 +62,7 @@ export const accessIdOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | n
 export const showOperator = ({ origin }: Pick<OperatorDeps, 'origin'>, operator: string): string =>
   origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
 
-/** The operator of an action, as other people read them. */
+/** The operator of an action, as other people see them. */
 export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): Approver => ({
   person_id: personOf(deps),
   name: showOperator(deps, operator),
@@ -89,8 +89,8 @@ function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
 export type Share = { merchant_id: string; details: object };
 
 /**
- * The merchants whose own person acts, each with the details for its audit. A person of several
- * merchants acts for those that the action is about, and for none if it is about the person.
+ * The merchants that an action is for, each with the details for its audit. A person of several
+ * merchants acts for those that the action is about, and for none if the action is about the person.
  */
 function sharesOf(
   deps: Pick<OperatorDeps, 'origin'>,
@@ -101,7 +101,7 @@ function sharesOf(
   if (own.length === 1) return [{ merchant_id: own[0] ?? null, details }];
   const ofOwn = shares.filter(({ merchant_id }) => own.includes(merchant_id));
   if (ofOwn.length > 0) return ofOwn;
-  // A person may have typed it in capitals.
+  // A person may have typed the id in capitals.
   const id = about.merchant_id?.toLowerCase();
   return [{ merchant_id: id && own.includes(id) ? id : null, details }];
 }
@@ -118,9 +118,7 @@ export class DoneInPart extends OperatorError {}
  */
 export class SessionEnded extends OperatorError {
   constructor() {
-    super(
-      'Your session ended, or your access was changed, meanwhile. Nothing was done. Sign in again.',
-    );
+    super('Your session has ended, or your access was changed. Nothing was done. Sign in again.');
   }
 }
 
@@ -128,7 +126,7 @@ export class SessionEnded extends OperatorError {
  * Makes an operator's change and writes its audit row in one transaction, so every change names the
  * operator who made it. `details` never holds a secret, and holds what a person wrote only as a
  * `FreeText`. An action that waited, for its body or for a lock, is refused if its session has ended
- * or its person's access was narrowed by then.
+ * or its person's access has been narrowed by then.
  */
 export async function operate<T>(
   deps: OperatorDeps,
@@ -141,7 +139,7 @@ export async function operate<T>(
     subject_id: string | null;
     details: object;
     result: T;
-    /** The merchant that it is about. Need not be set for a person of one merchant. */
+    /** The merchant that the action is about. Need not be set for a person of one merchant. */
     merchant_id?: string | null;
     /**
      * The details for each merchant, if it is about several. An action of one of their own people
@@ -151,8 +149,8 @@ export async function operate<T>(
     /** The action's name in the audit, if it turned out to be a different one. */
     action?: string;
     /**
-     * Whether it is recorded even if its session has ended: it ends that session, or records what
-     * was sent already.
+     * Whether the action is recorded even if its session has ended, because it ends that session or
+     * records what was already sent.
      */
     outlivesSession?: boolean;
     /** Writes that the change has not sent yet. They are sent with the audit row and COMMIT. */
@@ -182,7 +180,7 @@ export async function operate<T>(
     });
     committed = result;
     const written = changed.writes && writeTogether(db, changed.writes);
-    // The server refuses all that follows a failed write.
+    // This only prevents an unhandled rejection. After a failed write the server refuses the rest.
     written?.catch(() => {});
     for (const { row, texts } of rows) {
       const isLast = row === rows.at(-1)?.row;
@@ -208,8 +206,8 @@ export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' 
 
 /**
  * Records what a key did for a merchant through the API, as the last step of the request's
- * transaction, and commits. Keys act more often than people, and actions take turns, so only rare
- * ones are recorded.
+ * transaction, and commits. Keys act more often than people, and recorded actions wait for each
+ * other, so only rare ones are recorded.
  */
 export async function recordKeyAction(
   deps: Pick<OperatorDeps, 'clock' | 'random'>,

@@ -12,7 +12,7 @@ export type OperatorAction = {
   subject_id: string | null;
   details: object;
   /**
-   * The system's user and host at the command line. The service found these out itself, while
+   * The system's user and host at the command line. The command asks the system for them, while
    * `operator` is only stated.
    */
   os_user: string | null;

@@ -4,7 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { ActionText } from './free-text.ts';
 import type { OperatorAction } from './operator-action.sql.ts';
 
-/** A session that acts, with the roles and the merchants that its access had when it began to. */
+/** The session of an action, with the roles and merchants of its access when the action began. */
 type Acting = Pick<OperatorAction, 'session_id' | 'person_id' | 'roles'> & {
   merchant_ids: string[] | null;
 };
@@ -21,7 +21,7 @@ export const isStillAllowed = ({ session_id, person_id, roles, merchant_ids }: A
 
 /**
  * The canonical bytes of an action. jsonb has exactly one text for each value, and the time is a
- * number, so no setting of a session changes them.
+ * number, so no session setting changes the bytes.
  */
 const bytesOf = (prefix: string) =>
   sql.raw(`convert_to((jsonb_build_array(${prefix}id,
@@ -63,8 +63,8 @@ export async function appendOperatorAction(
     ? insertNextIfAllowed(db, { ...written, merchant_ids })
     : insertNext(db, written);
   try {
-    // Each begins when the one before it has ended. Unless the action was appended, one of them
-    // fails, and COMMIT rolls back.
+    // Each statement begins when the one before it has ended. Unless the action was appended, one
+    // of them fails, and COMMIT rolls back.
     const added = rows.length > 0 ? send(db, insertTexts(rows)) : null;
     const moved = updateEnd(db, { id: action.id });
     await Promise.all([locked, appended, added, moved, commit()]);
@@ -81,8 +81,8 @@ type Written = Omit<OperatorAction, 'details'> & { details: string };
 
 /**
  * Writes an action at its place in the chain: its number, and the hash of all actions up to it. It
- * fails if the chain has no end. Citus can return a column of such an insert only by an alias of the
- * table.
+ * fails if the chain has no end. Citus can return a column of such an insert only through an alias
+ * of the table.
  */
 const nextInsert = (action: Written, isAllowed: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;

@@ -6,12 +6,12 @@ import { listActors } from './person-names.sql.ts';
 
 type Members = Record<string, unknown>;
 
-/** How many actions on the record are searched for the one that made the change. */
+/** How many of the row's newest actions are searched for the one that made the change. */
 const actionsMax = 20;
 
 /**
  * Refuses a change to values that differ from what the operator read (decision 0076). `read` holds
- * those values by name, and may be absent. `row` is locked. The origin is the operator's.
+ * those values by name, and may be absent. The caller has locked `row`. `origin` is the operator's.
  */
 export async function refuseStale(
   db: Handle,

@@ -4,10 +4,10 @@ import { type ChainEnd, findChainEnd, listChainLinks } from './operator-chain.sq
 
 export type ChainDifference = {
   /**
-   * `changed` means that an action does not match its hash, and `missing` that one was deleted from
-   * the middle. With `text` a text in it was changed, or is missing without having been erased.
-   * With `tail` the last actions were deleted, or the end of the chain was changed. With `anchor` a
-   * hash noted earlier is not in the chain.
+   * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
+   * `text`: a text of an action was changed, or is missing without having been erased. `tail`: the
+   * last actions were deleted, or the end of the chain was changed. `anchor`: a hash that was noted
+   * earlier is not in the chain.
    */
   kind: 'changed' | 'missing' | 'text' | 'tail' | 'anchor';
   number: number | null;

@@ -7,7 +7,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export type Alert = {
   id: string;
   at: Timestamp;
-  /** The time when it was raised, on the merchant's clock; null without a merchant. */
+  /** When the alert was raised, on the merchant's clock; null without a merchant. */
   merchant_at: Timestamp | null;
   kind: string;
   integration_id: string | null;
@@ -90,7 +90,7 @@ export async function insertNotice(
     .execute();
 }
 
-/** The ids among these that are known alerts. */
+/** The ids among these that belong to alerts. */
 export async function listKnownAlerts(db: Handle, ids: string[]): Promise<Set<string>> {
   const { rows } = await sql<{ id: string }>`
     select id from alerts where id = any(${ids}::uuid[])`.execute(db);
@@ -248,7 +248,7 @@ export async function hasOpenAlert(
   return (await query.executeTakeFirst()) !== undefined;
 }
 
-/** Claims alerts that are due to be posted, until `until`. */
+/** Claims alerts that are due to be posted. The claim lasts until `until`. */
 export const claimDueAlerts = (
   db: Handle,
   now: Timestamp,
@@ -257,7 +257,7 @@ export const claimDueAlerts = (
 ): Promise<Alert[]> => claimDueOfAll(db, 'alerts', now, until, batchSize);
 
 /**
- * Returns the due alerts since a time that were raised at the command line, which has no log.
+ * Returns the due alerts that were raised after `since` at the command line, which has no log.
  * Returns each only once.
  */
 export async function moveAlertsTold(

@@ -37,7 +37,7 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
 
 type Closer = { operator: string; person_id: string | null; access_ids: string[] };
 
-/** The operator, with all accesses of the person, because an alert may be about any of them. */
+/** The operator, with every access of the person, because an alert may be about any of them. */
 export async function closerOf(deps: OperatorDeps, db: Handle, operator: string): Promise<Closer> {
   const person_id = personOf(deps);
   const access_ids = person_id === null ? [] : await listAccessIds(db, person_id);

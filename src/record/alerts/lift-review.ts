@@ -40,6 +40,6 @@ export async function liftReview(
     caused_by: operator,
     ...(merchant_id !== undefined && { merchant_id }),
     ...(integration_id !== undefined && { integration_id }),
-    detail: `${showOperator(deps, operator)} ${did} If this was not agreed, restore it and look at the refunds since then.`,
+    detail: `${showOperator(deps, operator)} ${did} If this was not agreed, undo it and look at the refunds since then.`,
   });
 }

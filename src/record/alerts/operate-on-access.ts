@@ -3,9 +3,10 @@ import { type OperatorDeps, operate, personOf, showOperator } from '#record/acti
 import { insertNotice } from './alert.sql.ts';
 
 /**
- * Makes an operator's change that takes access away. A restored database does not know such changes
- * since its backup. So each one is also logged and posted to the operators' own address, where it
- * survives. It is an alert that is already closed, because there is nothing to do (decision 0097).
+ * Makes an operator's change that takes access away. A restored database does not know the changes
+ * that were made after its backup. So each one is also logged and posted to the operators' own
+ * address, where it survives. It is an alert that is already closed, because there is nothing to do
+ * (decision 0097).
  */
 export async function operateOnAccess<T>(
   deps: OperatorDeps & { log?: Logger },

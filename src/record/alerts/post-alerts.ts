@@ -27,8 +27,8 @@ const leaseSeconds = 60;
 const firstPauseSeconds = 10;
 const pauseSecondsMax = 3600;
 /**
- * Alerts of the command line that are older than this are not logged. They are that old only if the
- * service was not running.
+ * Alerts from the command line that are older than this are not logged. They are that old only if
+ * the service was not running.
  */
 const unloggedHours = 7 * 24;
 
@@ -37,7 +37,7 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
   const url = deps.alertWebhookUrl;
   const now = deps.clock.now();
   if (url === null) return await logAlerts(deps, now);
-  // The claim keeps other workers away while the alert is posted. After a crash it runs out.
+  // The claim keeps other workers away while the alert is posted. After a crash the lease runs out.
   const until = timestamp(secondsAfter(now, leaseSeconds));
   const due = await claimDueAlerts(deps.database.db, timestamp(now), until, batchSize);
   await Promise.all(due.map((alert) => postAlert(deps, url, alert)));

@@ -28,7 +28,7 @@ export async function raiseGatewayAlert(
     error: unknown;
     /** False if the gateway answered and refused. */
     isOutcomeUnknown: boolean;
-    /** Retries before the one that failed now. */
+    /** How many attempts failed before this one. */
     retries: number;
     /** Whether the service does not retry. If so, the alert is raised at once. */
     isGivenUp?: boolean;

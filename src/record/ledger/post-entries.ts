@@ -50,10 +50,10 @@ export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[])
 /** The amounts of an entry without a fee. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
 
-/** A statement moves so many entries in a second or two. A payout may have half a million. */
+/** One UPDATE moves this many entries in a second or two. A payout may have half a million. */
 export const entriesTogether = 10_000;
 
-/** Turns all entries before a time into lines of a payout, in order. Returns the number of lines. */
+/** Turns all entries older than `before` into lines of a payout. Returns the number of lines. */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },
@@ -77,7 +77,7 @@ export async function stateEntries(
   return await moveToStatement(db, merchant_id, to);
 }
 
-/** Writes the terms that a merchant pays from a date on. */
+/** Writes the terms that a merchant has from a given date. */
 export async function writeTerms(db: Handle, terms: Terms): Promise<void> {
   await insertTerms(db, terms);
 }

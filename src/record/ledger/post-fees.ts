@@ -10,8 +10,8 @@ import { type AccountFee, type GatewayFee, movements } from './posting.ts';
 type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
 
 /**
- * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They do
- * not affect the merchants' books, because a merchant's own terms decide what it pays us.
+ * Posts the gateway's fees that are not posted yet. Each transaction counts once. The fees do not
+ * affect the merchants' books, because a merchant's own terms decide what it pays us.
  */
 export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
   if (fees.length === 0) return;

@@ -34,9 +34,9 @@ export const hasEffect = ({ kind }: Pick<Movement, 'kind'>) => effects[kind] !==
 
 type Books = {
   terms: Terms;
-  /** The sales of the checkouts, including those that are written now. */
+  /** The sales of the checkouts, including those that are being written. */
   sales: SaleState[];
-  /** The amount owed for a whole order whose first payment is collected now, by checkout. */
+  /** The amount owed for a whole order whose first payment is being collected, by checkout. */
   wholes: Map<string, number>;
   entries: NewEntry[];
 };
@@ -66,7 +66,7 @@ export async function settleMovements(
 
 /**
  * The effects of movements that reverse a sale, or undo such a reversal, to be written with them.
- * The books are read before, under the lock of the checkout.
+ * The books are read beforehand, under the lock of the checkout.
  */
 export function changesOf(
   deps: { random: Random },
@@ -121,7 +121,7 @@ function fundingOf(terms: Terms, earlier: SaleState | undefined): Terms['funding
   return earlier.instalment === null ? 'whole' : 'as_collected';
 }
 
-/** A refund or a dispute of a sale, or the reversal of one. */
+/** A refund of a sale or a dispute about it, or the reversal of either. */
 function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, 'sale'>): void {
   const { checkout_id, amount, instalment = null, refund_id = null } = movement;
   const sale = books.sales.find(
@@ -160,8 +160,8 @@ function enter(
 }
 
 /**
- * The amount owed for an order whose first payment is collected now, by checkout: what refunds have
- * left of it. An order that was partly collected before the terms began is not settled by the
+ * The amount owed for an order whose first payment is being collected, by checkout: what refunds
+ * have left of it. An order that was partly collected before the terms began is not settled by the
  * service.
  */
 async function listWholeSales(

@@ -6,7 +6,7 @@ import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type BookedEntry, type Entry, type KindSums, salesOf, type Terms } from './settlement.ts';
 
-/** The terms in force at a time, by the local date of the merchant's territory. */
+/** The terms in force at `at`, by the local date of the merchant's territory. */
 const selectTerms = (db: Handle, merchant_id: string, at: Timestamp) =>
   db
     .selectFrom('settlement_terms as s')
@@ -113,7 +113,7 @@ export async function insertEntries(db: Handle, entries: Entry[]): Promise<void>
   if (others.length > 0) await into.values(others).execute();
 }
 
-/** The sales of checkouts, and what later took from them or charged a fee, in order. */
+/** The sales of checkouts, and the refunds and dispute fees that followed them, in order. */
 const selectBooked = (merchant_id: string, checkout_ids: string[]) =>
   sql<BookedEntry>`
     select kind, checkout_id, instalment, refund_id, dispute_id, gross, fee, vat, net
@@ -142,7 +142,7 @@ export async function listPositions(
   return rows;
 }
 
-/** The reserves of a merchant that must be released by a local date. */
+/** The reserves of a merchant that must be released by the local date `on`. */
 export async function listDueReserves(
   db: Handle,
   merchant_id: string,
@@ -162,7 +162,7 @@ export async function listDueReserves(
     .execute();
 }
 
-/** The entries before a time that are in no payout yet, added up by kind. */
+/** The entries older than `before` that are in no payout yet, added up by kind. */
 export async function sumOpenEntries(
   db: Handle,
   merchant_id: string,
@@ -180,7 +180,7 @@ export async function sumOpenEntries(
 
 type Lines = { lines: number; before: Timestamp; max: number };
 
-/** Numbers the oldest entries that are open, after the lines that there are. Returns how many. */
+/** Numbers the oldest open entries, continuing after `lines`. Returns how many. */
 async function moveOldest(
   db: Handle,
   merchant_id: string,
@@ -200,14 +200,14 @@ async function moveOldest(
   return Number(numAffectedRows);
 }
 
-/** Turns the oldest entries before a time into lines of a payout. Returns how many. */
+/** Turns the oldest entries, up to `before`, into lines of a payout. Returns how many. */
 export const moveToPayout = (db: Handle, merchant_id: string, to: Lines & { payout_id: string }) =>
   moveOldest(db, merchant_id, to, {
     isOpen: sql`payout_id is null and kind <> 'paid_out'`,
     set: sql`payout_id = ${to.payout_id}, line = v.line`,
   });
 
-/** Turns the oldest entries before a time into lines of a monthly statement. Returns how many. */
+/** Turns the oldest entries, up to `before`, into lines of a statement. Returns how many. */
 export const moveToStatement = (db: Handle, merchant_id: string, to: Lines & { number: number }) =>
   moveOldest(db, merchant_id, to, {
     isOpen: sql`statement is null`,

@@ -58,7 +58,7 @@ test('gross, fee, VAT and net of a line add up', () => {
   );
 });
 
-test('refunds of a whole sale, in any parts, return its whole fee and VAT, or nothing of them', () => {
+test('refunds of a whole sale, in any parts, return all of its fee and VAT, or none', () => {
   fc.assert(
     fc.property(
       terms,
@@ -95,7 +95,7 @@ test('refunds of a whole sale, in any parts, return its whole fee and VAT, or no
   );
 });
 
-test('a refund that came back leaves nothing of itself, whatever the terms became', () => {
+test('the reversal of a refund undoes all of it, even if the terms have changed since', () => {
   fc.assert(
     fc.property(
       terms,
@@ -131,12 +131,12 @@ test('a reversal is its own refund negated, as the books have it', () => {
     [[sold, whole], 'a', 100_000, [100_000, 5_350, 803, 93_847]],
     [[sold, kept, returned], 'a', 50_000, [50_000, 0, 0, 50_000]],
     [[sold, kept, returned], 'b', 50_000, [50_000, 2_675, 401, 46_924]],
-    // It came back before, and was sent again when fees were kept.
+    // The refund came back once, and was sent again when fees were kept.
     [[sold, whole, reversed, refund('a', -100_000, 0, 0)], 'a', 100_000, [100_000, 0, 0, 100_000]],
-    // It cancelled a payment before the order was owed, so it took no fee back.
+    // The refund cancelled a payment before the order was owed, so it returned no fee.
     [[sold], 'a', 10_000, [10_000, 0, 0, 10_000]],
     [[sold, returned], 'a', 10_000, [10_000, 0, 0, 10_000]],
-    // One of its parts comes back.
+    // One part of the refund comes back.
     [
       [sold, refund('b', -30_000, -1_605, -241), returned],
       'b',
@@ -167,7 +167,7 @@ test('a reversal is its own refund negated, as the books have it', () => {
   }
 });
 
-test('a refund first takes the cents of a sale that came back', () => {
+test('a refund first takes the cents of the sale that an earlier refund has freed', () => {
   const sale = saleOf({ gross: 10_000, fee: 300, vat: 45, net: 9_655 });
   const refund = (id: string, amount: number) =>
     refundSale({ refund_fee: 'returned' }, sale, id, amount).fee;
@@ -180,7 +180,7 @@ test('a refund first takes the cents of a sale that came back', () => {
   ]);
 });
 
-test('the fee of a dispute is returned with the VAT that it was charged with, and no more of it', () => {
+test('the fee of a dispute is returned with the VAT that was charged on it, and no more than that', () => {
   const charged = { fee: 15_000, vat: 2_250 };
   for (const [vat_basis_points, before, change, expected] of [
     [1_500, [], 15_000, [15_000, 2_250]],
@@ -189,7 +189,7 @@ test('the fee of a dispute is returned with the VAT that it was charged with, an
     [1_550, [charged], -5_001, [-5_001, -750]],
     [1_550, [charged, { fee: -5_001, vat: -750 }], -9_999, [-9_999, -1_500]],
     [1_500, [charged, { fee: -15_000, vat: -2_250 }], -15_000, null],
-    // The merchant had no terms when the gateway charged it.
+    // The merchant had no terms when the gateway charged the fee.
     [1_500, [], -15_000, null],
   ] as [number, { fee: number; vat: number }[], number, [number, number] | null][]) {
     const amounts = disputeFeeAmounts({ vat_basis_points }, before, change);
@@ -198,13 +198,13 @@ test('the fee of a dispute is returned with the VAT that it was charged with, an
   }
 });
 
-test('terms are refused beyond their limits, and a reserve without its days', () => {
+test('terms beyond their limits are refused, and so is a reserve without a number of days', () => {
   const sound = {
     ...{ basis_points: 10_000, vat_basis_points: 10_000, reserve_basis_points: 10_000 },
     ...{ fixed: 1_000_000_000, reserve_days: 366 },
   } as Parameters<typeof explainBadTerms>[0];
   const points = (name: string) => `${name} is 10001 and must be at most 10000, which is 100 %.`;
-  const noDays = 'A reserve needs --reserve-days: after how many days it is released.';
+  const noDays = 'A reserve needs --reserve-days: the number of days until it is released.';
   for (const [changes, expected] of [
     [{}, null],
     [{ basis_points: 10_001 }, points('--basis-points')],

@@ -37,7 +37,7 @@ export type Entry = {
   id: string;
   kind: EntryKind;
   checkout_id: string | null;
-  /** The payment that it is about. Null if that is the whole order. */
+  /** The payment that the entry is about. Null if it is about the whole order. */
   instalment: number | null;
   refund_id: string | null;
   dispute_id: string | null;
@@ -66,7 +66,7 @@ export type Funding = (typeof fundings)[number];
 export const refundFees = ['kept', 'returned'] as const;
 export type RefundFee = (typeof refundFees)[number];
 
-/** The prices for a merchant, from a local date on. */
+/** A merchant's prices from a local date. */
 export type Terms = {
   merchant_id: string;
   from_on: string;
@@ -80,7 +80,7 @@ export type Terms = {
   created_at: Timestamp;
 };
 
-/** Cents of a sale, from one of them up to another one, which is not included. */
+/** The cents of a sale from number `from` up to `to`, which is not included. */
 type Range = { from: number; to: number };
 
 /** A refund that has not come back: its entry, and the cents of the sale that it took. */
@@ -101,11 +101,11 @@ export const newSale = (
   { gross, fee, vat }: Amounts,
 ): SaleState => ({ checkout_id, instalment, gross, fee, vat, taken: [] });
 
-/** An entry about a checkout, as the books are read. */
+/** An entry about a checkout, as read from the books. */
 export type BookedEntry = Amounts &
   Pick<Entry, 'kind' | 'checkout_id' | 'instalment' | 'refund_id' | 'dispute_id'>;
 
-/** The sales among entries, which are in order. */
+/** The sales among entries. The entries are in order. */
 export function salesOf(entries: BookedEntry[]): SaleState[] {
   const sales = entries.filter(({ kind }) => kind === 'sale').map((one) => newSale(one, one));
   for (const { kind, checkout_id, instalment, refund_id, ...rest } of entries) {
@@ -124,7 +124,7 @@ function take(sale: SaleState, refund_id: string | null, { gross, fee, vat, net 
   sale.taken.push({ refund_id, gross, fee, vat, net, ranges });
 }
 
-/** A refund comes back as a whole, or a whole part of it that has an entry of its own. */
+/** Removes a refund that came back: all of it, or one part that has an entry of its own. */
 function putBack({ taken }: SaleState, refund_id: string | null, amount: number): Taken | null {
   const index = taken.findLastIndex(
     (one) => one.refund_id === refund_id && one.gross === 0 - amount,
@@ -147,9 +147,9 @@ function freeRanges({ taken }: SaleState, amount: number): Range[] {
 }
 
 /**
- * Takes a refund from a sale, and returns its entry. If fees are returned, each cent of the sale has
- * its part of them: the difference between two rounded shares. So the refund of a whole sale returns
- * the whole fee, also after other refunds came back.
+ * Takes a refund from a sale, and returns its entry. If fees are returned, each cent of the sale
+ * carries its share of them: the difference between two rounded shares. So the refund of a whole
+ * sale returns the whole fee, even after other refunds have come back.
  */
 export function refundSale(
   { refund_fee }: Pick<Terms, 'refund_fee'>,
@@ -169,7 +169,7 @@ export function refundSale(
 
 /**
  * Puts back what a refund took from a sale, and returns the entry: the refund's own entry, negated.
- * So it charges the fees again that this refund returned, whatever the terms say by now.
+ * So the fees that this refund returned are charged again, whatever the terms say by now.
  */
 export function reverseRefund(sale: SaleState, refund_id: string | null, amount: number): Amounts {
   const { fee, vat } = putBack(sale, refund_id, amount) ?? { fee: 0, vat: 0 };
@@ -178,7 +178,7 @@ export function reverseRefund(sale: SaleState, refund_id: string | null, amount:
 
 /**
  * The entry for a change of a dispute's fee, or null. A fee that the gateway returns is returned
- * with the VAT that it was charged with, as far as the merchant was charged.
+ * with the VAT that was charged on it, up to what the merchant was charged.
  */
 export function disputeFeeAmounts(
   { vat_basis_points }: Pick<Terms, 'vat_basis_points'>,
@@ -215,7 +215,7 @@ export function explainBadTerms(
   if (terms.reserve_days > reserveDaysMax)
     return `--reserve-days must be at most ${reserveDaysMax}.`;
   if (terms.reserve_basis_points > 0 && terms.reserve_days === 0) {
-    return 'A reserve needs --reserve-days: after how many days it is released.';
+    return 'A reserve needs --reserve-days: the number of days until it is released.';
   }
   return null;
 }

@@ -7,7 +7,7 @@ const charactersMax = 2_000;
 const notesMax = 300;
 
 /**
- * A person writes a note beside a checkout. The text is not in the audit: it may name the shopper,
+ * Adds a person's note to a checkout. The text is not in the audit: it may name the shopper,
  * and erasing a shopper deletes notes but not the audit.
  */
 export async function addNote(

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** A note that a person wrote beside a checkout, for other people. */
+/** A note that a person wrote about a checkout, for other people. */
 export type Note = {
   merchant_id: string;
   id: string;

@@ -81,7 +81,8 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
   const [reason, reasonField] = useText('');
-  // How far it is, of the alerts that it began with: those that are closed leave the list meanwhile.
+  // The progress counts the alerts that were selected at the start, because closed ones leave the
+  // list.
   const [progress, setProgress] = useState<{ done: number; total: number } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const what = `Close ${plural(rows.length, 'alert')}`;

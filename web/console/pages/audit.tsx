@@ -167,8 +167,8 @@ export default function AuditPage() {
         title={isStaff ? 'Audit' : 'What your people did'}
         about={
           isStaff
-            ? 'Every action of an operator, the newest first. Rows are chained and cannot be changed.'
-            : 'Every action of your own people, the newest first. No one can change or delete a row.'
+            ? 'Every action by an operator, the newest first. Rows are chained and cannot be changed.'
+            : 'Every action by your own people, the newest first. No one can change or delete a row.'
         }
       >
         <MerchantFilter />
@@ -177,7 +177,7 @@ export default function AuditPage() {
         <TextFilter name="subject" label="Id of the object" placeholder="Id of the object" />
         {filters.person && (
           <Link href="/audit" className="chip plain">
-            Actions of one person: show all
+            Actions by one person: show all
           </Link>
         )}
       </div>

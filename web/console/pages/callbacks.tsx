@@ -260,7 +260,7 @@ function Destinations() {
       }
       empty={{
         icon: 'callbacks',
-        title: 'No callback was sent in 7 days',
+        title: 'No callbacks in the last 7 days',
         text: 'Each merchant’s servers appear here with their success rate and speed.',
       }}
     />

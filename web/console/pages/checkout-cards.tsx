@@ -134,11 +134,14 @@ export function ShopperCard({ of: checkout }: { of: CheckoutDetails }) {
   );
 }
 
-/** The order as the shopper sees it: what the items do not add up to is a charge or a discount. */
+/**
+ * The order as the shopper sees it. If the items do not add up to the amount, the difference is a
+ * charge or a discount.
+ */
 export function OrderCard({ of: checkout, show }: CardProps) {
   const { amount, line_items: items } = checkout;
   const rest = amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
-  // An absurd product has no exact amount.
+  // A product beyond the safe integers has no exact amount.
   const exactly = (cents: number) => Number.isSafeInteger(cents) && show(cents);
   return (
     <Card title="Order">

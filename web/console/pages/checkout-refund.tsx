@@ -49,7 +49,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         ...(reason.trim() && { reason: reason.trim() }),
       }}
       said={({ view }) =>
-        view === 'review' ? 'The refund now waits for a second person.' : `${what}: it starts now.`
+        view === 'review' ? 'The refund now needs a second approval.' : `${what}: starting now.`
       }
       danger
       disabled={!isCurrent || preview.refusal !== null}

@@ -24,11 +24,11 @@ const foldMin = 3;
 /** The words for several failed deliveries of the callback, or several messages. */
 function foldOf({ kind, tone }: TimelineEntry): string | null {
   if (kind === 'callback' && tone === 'bad') return 'attempts to deliver the callback failed';
-  if (kind === 'message' && tone === 'waiting') return 'messages wait to be sent';
+  if (kind === 'message' && tone === 'waiting') return 'messages are waiting to be sent';
   return null;
 }
 
-/** Folds consecutive entries that say the same into one line that can be opened. */
+/** Folds consecutive entries that say the same thing into one line that can be opened. */
 function folded(entries: TimelineEntry[]): TimelineEntry[][] {
   const runs: TimelineEntry[][] = [];
   for (const entry of entries) {

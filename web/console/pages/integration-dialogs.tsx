@@ -85,7 +85,7 @@ export function Revoke({ of: row, close }: { of: IntegrationRow; close: () => vo
     >
       <p>
         Every request with its credentials is refused at once, and this cannot be undone. Checkouts
-        that it created go on: payments are collected and callbacks are sent.
+        that it created continue: payments are collected and callbacks are sent.
       </p>
     </SingleActionDialog>
   );
@@ -143,7 +143,7 @@ export const eventNames: Record<EventKind, string> = {
 };
 
 export function ChangeEvents({ of, close }: { of: IntegrationRow; close: () => void }) {
-  // The integration as it was when the dialog opened; the page keeps reading it again. Otherwise an
+  // The integration as it was when the dialog opened; the page keeps refreshing it. Otherwise an
   // event that another person enables meanwhile would count as one that this person disables.
   const [row] = useState(of);
   const [chosen, setChosen] = useState<EventKind[]>(row.events);
@@ -174,13 +174,13 @@ export function ChangeEvents({ of, close }: { of: IntegrationRow; close: () => v
       </Checkbox.Group>
       <TextInput
         label="Address for events"
-        description="If it is empty, an event goes to the address of its order. An event of a payout goes to the address of the newest order."
+        description="If it is empty, an event goes to the address of its order. An event about a payout goes to the address of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"
         {...urlField}
       />
       <p className="quiet">
-        Each event is a signed callback, like that of a payment. Earlier changes are not sent.
+        Each event is a signed callback, like the one for a payment. Earlier changes are not sent.
       </p>
     </SingleActionDialog>
   );
@@ -251,7 +251,7 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
     Number(most) === props.limit.max_requests && Number(window) === props.limit.window_seconds;
   return (
     <SingleActionDialog
-      title={`Limit of ${endpoint}`}
+      title={`Limit for ${endpoint}`}
       what={`Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`}
       path={`/api/integrations/${props.id}/limit`}
       body={{ endpoint, max_requests: Number(most), window_seconds: Number(window) }}

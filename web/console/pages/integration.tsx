@@ -165,7 +165,7 @@ function LimitsCard(props: { of: IntegrationRow; change: ((limit: Limit) => void
               <Button
                 size="compact-xs"
                 variant="default"
-                aria-label={`Change the limit of ${limit.endpoint}`}
+                aria-label={`Change the limit for ${limit.endpoint}`}
                 onClick={() => change(limit)}
               >
                 Change

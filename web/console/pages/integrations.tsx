@@ -110,7 +110,7 @@ export default function IntegrationsPage() {
   );
 }
 
-/** The environment that these credentials work in, and the way to those of the other one. */
+/** Says which environment these credentials work in, and links to the credentials of the other. */
 function Environment() {
   const { sandbox, other_console_url } = useSession();
   if (other_console_url === null) return null;
@@ -118,7 +118,7 @@ function Environment() {
   return (
     <Notice>
       These credentials work in {here} only.{' '}
-      <a href={`${other_console_url}/integrations`}>Those of {there} are in its console</a>
+      <a href={`${other_console_url}/integrations`}>Those for {there} are in its console</a>
     </Notice>
   );
 }
@@ -188,8 +188,8 @@ export function AddIntegration(props: {
   const [mode, setMode] = useState('manual');
   const isIntermediary = kind === 'intermediary';
   const what = isIntermediary
-    ? `Add an intermediary of ${plural(managed.length, 'merchant')}`
-    : `Add an integration${merchant ? ` of ${merchant.name}` : ''}`;
+    ? `Add an intermediary for ${plural(managed.length, 'merchant')}`
+    : `Add an integration${merchant ? ` for ${merchant.name}` : ''}`;
   return (
     <SingleActionDialog<IssuedCredentials>
       title="Add an integration"

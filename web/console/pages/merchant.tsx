@@ -194,11 +194,11 @@ const whoMayLift = 'Only an administrator of all merchants can raise or remove i
 
 const defaultOf = ({ four_eyes_default, currency, locale }: MerchantDetails) =>
   four_eyes_default === null
-    ? 'Never, the default of all merchants'
-    : `Above ${money(four_eyes_default, currency, locale)}, the default of all merchants`;
+    ? 'Never, the default for all merchants'
+    : `Above ${money(four_eyes_default, currency, locale)}, the default for all merchants`;
 
 function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
-  // The merchant as it was when the dialog opened; the page keeps reading it again.
+  // The merchant as it was when the dialog opened; the page keeps refreshing it.
   const [merchant] = useState(of);
   const [bands, setBands] = useState(() => typedBands(merchant.rules));
   const [preselected, setPreselected] = useState(

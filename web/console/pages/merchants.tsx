@@ -111,7 +111,7 @@ function AddMerchant({ close }: { close: () => void }) {
       <BandsForm bands={bands} onChange={setBands} />
       <ThresholdForm
         value={threshold}
-        byDefault="Above the default of all merchants"
+        byDefault="Above the default for all merchants"
         refusal={null}
         onChange={setThreshold}
       />

@@ -63,7 +63,7 @@ export default function MessagePage({ id }: { id: string }) {
   );
 }
 
-/** The texts in the order in which they were written. */
+/** The messages, in the order in which they were written. */
 function Thread({ of: conversation }: { of: ConversationDetails }) {
   const { entries, time_zone, name, email } = conversation;
   return (
@@ -87,9 +87,9 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
   const { checkout_id, moved_at, email, language, merchant_name } = conversation;
   const [text, textField, setText] = useText('', 'answer');
   const [solves, setSolves] = useState(true);
-  // The same text sent again counts as the same answer, and another text as another one.
+  // Sending the same text again repeats the same answer. Another text is a new answer.
   const sent = useRef({ request_id: '', text: '' });
-  // The page keeps reading the texts. A person who is writing has to notice a newer one.
+  // The page keeps refreshing the messages. A person who is writing must notice a newer one.
   const [begun_at, setBegunAt] = useState(moved_at);
   if (text === '' && begun_at !== moved_at) setBegunAt(moved_at);
   const { run, busy, problem } = useAction();
@@ -119,7 +119,7 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
     >
       <Textarea
         label={`Answer as ${merchant_name}`}
-        description={`It is sent to ${email} in an e-mail in ${languageNames[language]} and appears on the plan page. Write it in that language.`}
+        description={`It is sent to ${email} by e-mail and appears on the plan page. Write it in ${languageNames[language]}.`}
         autosize
         minRows={4}
         maxLength={4000}
@@ -132,7 +132,7 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
       />
       {isOvertaken && (
         <Notice kind="warn">
-          There are newer texts above. Read them before you send this answer.
+          There are newer messages above. Read them before you send this answer.
         </Notice>
       )}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}

@@ -69,7 +69,7 @@ export default function MessagesPage() {
         hrefOf={(row) => `/messages/${row.checkout_id}`}
         empty={{
           icon: 'check',
-          title: view === 'open' ? 'No shopper waits for an answer' : 'No such message',
+          title: view === 'open' ? 'No shopper is waiting for an answer' : 'No such message',
           text: 'When a shopper writes that something is wrong with a plan, it appears here.',
         }}
       />

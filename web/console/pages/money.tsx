@@ -82,7 +82,7 @@ export default function MoneyPage() {
         empty={{
           icon: 'payouts',
           title: 'Nothing has moved today',
-          text: 'A merchant appears here as soon as money of one of its orders moves.',
+          text: 'A merchant appears here as soon as money moves for one of its orders.',
           filtered: 'Nothing moved on this day',
         }}
       />
@@ -90,7 +90,7 @@ export default function MoneyPage() {
   );
 }
 
-/** A day, with buttons to the one before and the one after. */
+/** A day, with buttons for the day before and the day after. */
 function DayPicker({ day }: { day: string | undefined }) {
   const [, setFilters] = useFilters();
   const other = (days: number) => {

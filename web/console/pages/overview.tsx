@@ -97,7 +97,8 @@ function Periods({ today }: { today: string }) {
   if (month && !months.includes(month)) months.push(month);
   return (
     <div className="filters">
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways everywhere. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways
+          everywhere. */}
       <div className="tabs" role="group" aria-label="Days of the charts">
         {periods.map((value) => (
           <button
@@ -127,8 +128,8 @@ const periodName = ({ days }: Overview, month: string | undefined) =>
   month ? monthName(month) : `${days.length} days`;
 
 /**
- * The counts that wait, and the last check of the books. A value that the person may not read is null and has
- * no figure. Each count links to its list, filtered by the same merchant.
+ * The counts of waiting work, and the last check of the books. A value that the person may not read
+ * is null and has no figure. Each count links to its list, filtered by the same merchant.
  */
 function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
@@ -170,7 +171,7 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         href={listOf('/disputes', { status: 'needs_response' })}
         label="Disputes to answer"
         state="bad"
-        note="Lost without an answer"
+        note="Lost if not answered"
         none={null}
       />
       <WaitingFigure
@@ -206,8 +207,8 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
 }
 
 /**
- * A count of what waits. `none` is the note if nothing waits. If the count is null, no figure is
- * shown.
+ * A count of waiting work. `none` is the note if nothing is waiting. If the count is null, no
+ * figure is shown.
  */
 function WaitingFigure(props: {
   of: Overview['counts'][keyof Overview['counts']];

@@ -55,8 +55,8 @@ export default function PaymentLinkPage({ id }: { id: string }) {
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       {link.status === 'cancelled' && link.orders.some(({ status }) => status === 'received') && (
         <Notice>
-          A shopper who opened the payment page before it was cancelled can still pay there, for
-          half an hour at most.
+          A shopper who opened the payment page before the link was cancelled can still pay there,
+          for half an hour at most.
         </Notice>
       )}
       <div className="columns">
@@ -142,7 +142,9 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
   );
 }
 
-/** The person's own program writes the mail. With an address, the service can mail the link itself. */
+/**
+ * The person's own program writes the mail. With an address, the service can mail the link itself.
+ */
 function MailIt({ of: link }: { of: PaymentLinkDetails }) {
   const can = useCan();
   const { sends_mail } = useSession();

@@ -193,7 +193,7 @@ function NewLink({ close }: { close: () => void }) {
         onChange={(value) => setDays(value ?? '30')}
       />
       <Checkbox
-        label="Reusable, for a till: every shopper who scans it gets an order of their own"
+        label="Reusable, for a till: every shopper who scans it gets their own order"
         checked={reusable}
         onChange={(event) => {
           setReusable(event.currentTarget.checked);

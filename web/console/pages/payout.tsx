@@ -30,7 +30,7 @@ export default function PayoutPage({ id }: { id: string }) {
   const show = (cents: number) => money(cents, payout.currency, payout.locale);
   const amount = show(payout.amount);
   const isSecond = payout.approvals === 1;
-  const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
+  const approve = isSecond ? `Approve ${amount} as second approver` : `Approve ${amount}`;
   const mayApprove =
     can('payouts.approve') && (payout.status === 'draft' || mustApproveAgain(payout));
   const mustCompare = payout.compare_since !== null;
@@ -73,7 +73,7 @@ export default function PayoutPage({ id }: { id: string }) {
                 what: approve,
                 said: ({ status }) =>
                   status === 'draft'
-                    ? `Your approval of ${amount} is recorded. It now needs a second person.`
+                    ? `Your approval of ${amount} is recorded. It now needs a second approval.`
                     : `${amount} is approved. It goes into the next bank run.`,
               })
             }
@@ -138,7 +138,7 @@ export default function PayoutPage({ id }: { id: string }) {
 }
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
-  // Another person may have the same name, so the address stands beside it.
+  // Another person may have the same name, so the e-mail address is shown beside it.
   const findActor = (wanted: string) => {
     const by = payout.audit.findLast(({ action }) => action === wanted);
     return by && (by.name === by.operator ? by.name : `${by.name} (${by.operator})`);
@@ -309,7 +309,7 @@ const textsOf = (amount: string) => ({
     said: `The return of ${amount} is recorded. The amount is owed again once two people have recorded it.`,
     label: 'Why the bank returned it',
     description:
-      'Once a second person has recorded it too, the amount is owed to the merchant again and is in its next payout.',
+      'Once another person has also recorded the return, the amount is owed to the merchant again and is part of its next payout.',
   },
   confirm: {
     title: 'The bank has not paid',

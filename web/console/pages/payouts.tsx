@@ -21,13 +21,13 @@ export const mustApproveAgain = (row: PayoutState) =>
 
 export function PayoutStatus({ of: row }: { of: PayoutState }) {
   const isShop = useShop() !== null;
-  // A shop is not told how far the approval by the service's staff is.
+  // A shop is not told how far the staff's approval has progressed.
   if (isShop && (mustApproveAgain(row) || row.status === 'draft')) {
     return <Status of="pending" name="Being approved" />;
   }
   if (mustApproveAgain(row)) return <Status of="requested" name="Approve again" />;
   if (row.status === 'draft') {
-    return <Status of="requested" name={row.approvals === 0 ? 'To approve' : 'Second person'} />;
+    return <Status of="requested" name={row.approvals === 0 ? 'To approve' : 'Second approval'} />;
   }
   if (row.status === 'returned') return <Status of="failed" name="Returned" />;
   if (row.status === 'paid') return <Status of="done" name="Paid" />;
@@ -60,7 +60,7 @@ const answerColumn: Column<PayoutRow> = {
   phone: 'hide',
 };
 
-/** A draft has no answer of the bank yet. */
+/** A draft has no answer from the bank yet. */
 const columnsOf = (areDrafts: boolean): Column<PayoutRow>[] => [
   { head: 'Reference', cell: (row) => <span className="mono">{row.reference}</span> },
   {
@@ -185,7 +185,7 @@ function Exported({ of: made }: { of: PayoutExport }) {
       ) : (
         <p>
           {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. Most
-          banks read the message pain.001 of ISO 20022. Both files have whole account numbers: keep
+          banks read the ISO 20022 message pain.001. Both files contain whole account numbers: keep
           them where the bank run is kept. When the bank has paid, select the payouts under “At the
           bank” and record its reference.
         </p>

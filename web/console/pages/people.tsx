@@ -26,18 +26,18 @@ import { useText } from '../parts/text.ts';
 import { useCan, useChoice, useSession, useShop } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
-/** A role of a later version has no words here. */
+/** A role from a later version has no description here. */
 const roleWords: Record<string, string> = {
-  viewer: 'A viewer reads and changes nothing.',
+  viewer: 'A viewer reads, but changes nothing.',
   support: 'Support answers shoppers, asks for refunds, and retries payments and callbacks.',
   refunds: 'Refunds reviews and retries refunds.',
   finance: 'Finance approves payouts, confirms bank accounts and answers disputes.',
   'on-call': 'On call handles alerts, and retries refunds, payments and callbacks.',
   admin: 'An admin may do everything, and decides who uses the console.',
   'merchant-admin':
-    'A merchant admin runs a shop: refunds, payment links, keys, bank account, its people.',
+    'A merchant admin runs a shop: refunds, payment links, keys, bank account, people.',
   till: 'A till sells by link and asks for refunds, and sees no totals.',
-  auditor: 'An auditor reads everything, the audit too.',
+  auditor: 'An auditor reads everything, including the audit.',
 } satisfies Record<OperatorRole, string>;
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
@@ -120,10 +120,10 @@ export default function People() {
 }
 
 /**
- * Invites a person, or invites one again who lost their passkey, or changes what a person may do.
+ * Invites a person, invites a person again who lost their passkey, or changes what a person may do.
  */
 function Access({ of, close }: { of?: Person; close: () => void }) {
-  // The person as they were when the dialog opened; the page keeps reading them again.
+  // The person as they were when the dialog opened; the page keeps refreshing them.
   const [person] = useState(of);
   const { data: known } = useQuery({
     queryKey: ['/api/roles'],
@@ -256,7 +256,9 @@ function MerchantList({ ids }: { ids: string[] }) {
   return ids.map((id) => merchants?.find((one) => one.id === id)?.name ?? id).join(', ');
 }
 
-/** The invitation of a person. If it waits for a second administrator, a button releases it. */
+/**
+ * The invitation for a person. If it is waiting for a second administrator, a button releases it.
+ */
 function InvitationNotice(props: {
   of: Person;
   released: (answer: ReleasedInvitation | null) => void;
@@ -273,7 +275,7 @@ function InvitationNotice(props: {
       </Notice>
     );
   }
-  const what = `Release the invitation of ${person.name}`;
+  const what = `Release the invitation for ${person.name}`;
   const { roles, merchant_ids } = invitation.access ?? person;
   return (
     <Notice kind="warn">
@@ -330,9 +332,7 @@ function Released({ of, person }: { of: ReleasedInvitation; person: Person }) {
   );
 }
 
-/**
- * Says why a person cannot be second approver yet, with the button that confirms them.
- */
+/** Says why a person cannot be the second approver yet, with the button that confirms them. */
 function ConfirmationNotice({ of: person }: { of: Person }) {
   const can = useCan();
   const { run, busy, problem } = useAction();
@@ -340,7 +340,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
   if (!can('people.confirm')) {
     return (
       <Notice>
-        {person.name} can work as usual, and can be second approver once the payment service has
+        {person.name} can work as usual, and can be the second approver once the payment service has
         confirmed them.
       </Notice>
     );
@@ -353,8 +353,8 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
           {person.merchant_ids === null
             ? 'Another administrator released this invitation and saw its link.'
             : 'A merchant’s administrator gave this access, or another administrator saw its link.'}{' '}
-          {person.name} can be second approver once you confirm them. First call them or the
-          merchant at a number that you know, and ask whether they registered themselves.
+          {person.name} can be the second approver once you confirm them. First call them or the
+          merchant on a number that you know, and ask whether they registered themselves.
         </span>
         <div>
           <Button
@@ -365,7 +365,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
                 path: `/api/people/${person.id}/confirm`,
                 body: { was: { roles, merchant_ids } },
                 what: `Confirm ${person.name}`,
-                said: () => `${person.name} can now be second approver.`,
+                said: () => `${person.name} can now be the second approver.`,
               })
             }
           >

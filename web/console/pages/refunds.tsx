@@ -32,7 +32,7 @@ const shown = (row: { amount: number; currency: string; locale: string }) =>
 
 export function RefundStatus({ of: row }: { of: RefundRow }) {
   if (row.view === 'review' && row.first_approved_by !== null) {
-    return <Status of="requested" name="Second person" />;
+    return <Status of="requested" name="Second approval" />;
   }
   if (row.view === 'approved') return <Status of="pending" name="Approved" />;
   return <Status of={row.status} {...(row.status === 'pending' && { name: 'In progress' })} />;
@@ -249,7 +249,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
       what,
       said: (answer) =>
         answer.view === 'review' && path === 'approve'
-          ? `Your approval of ${amount} is recorded. It now needs a second person.`
+          ? `Your approval of ${amount} is recorded. It now needs a second approval.`
           : said,
     }).then((answer) => {
       if (!answer) return;
@@ -352,8 +352,8 @@ function Reviewed({ of: data }: { of: RefundDetails }) {
           [
             'Merchant’s refund rate',
             data.refund_rate === null
-              ? 'Nothing was sold in 30 days'
-              : `${percent(data.refund_rate)} of what was sold in 30 days`,
+              ? 'Nothing was sold in the last 30 days'
+              : `${percent(data.refund_rate)} of what was sold in the last 30 days`,
           ],
           ['Outcome', data.reason],
         ]}

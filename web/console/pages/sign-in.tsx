@@ -28,15 +28,15 @@ const whyRefused = () =>
     ? 'The company sign-in did not let you in. If you were not invited yet, ask an administrator for an invitation to the same e-mail address.'
     : null;
 
-// The company's sign-in leads away from the console and back to its first page. The person goes on to
-// the page that they wanted. Its filters are not stored: they may name a shopper.
+// The company's sign-in leads away from the console and back to its first page. The person then
+// continues to the page that they wanted. Its filters are not stored: they may name a shopper.
 const pageKey = 'tranche-page';
 
 /** The page that a person wanted before they left for the company's sign-in; null if none. */
 export function takeWantedPage(): string | null {
   const path = sessionStorage.getItem(pageKey);
   sessionStorage.removeItem(pageKey);
-  // Only a path of this console: `//host` would be another one.
+  // Accept only a path of this console: `//host` would be another site.
   return path !== null && /^\/(?!\/)/.test(path) ? path : null;
 }
 
@@ -54,7 +54,7 @@ export function SignIn({ ended }: { ended: boolean }) {
     try {
       await signIn();
       // Everything that an earlier session read is discarded. A full load would also discard what
-      // the person had typed when it ended.
+      // the person had typed when that session ended.
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/api/session' });
       await client.resetQueries({ queryKey: ['/api/session'] });
     } catch (error) {
@@ -115,7 +115,7 @@ export function LinkSignIn({ token }: { token: string }) {
     );
   }, [token]);
   return (
-    <Door title={problem === null ? 'Signing you in' : 'This link has ended'}>
+    <Door title={problem === null ? 'Signing you in' : 'This link no longer works'}>
       {problem === null ? (
         <p className="quiet">One moment.</p>
       ) : (

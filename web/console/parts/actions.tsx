@@ -12,9 +12,9 @@ export type Action<T> = {
   body?: unknown;
   /** The label of the button, which the dialog that asks for the passkey repeats. */
   what: string;
-  /** The message when it is done. */
+  /** The message shown when the action has succeeded. */
   said?: (answer: T) => string;
-  /** Whether the answer says that it did not work. */
+  /** Whether the answer says that the action failed. */
   isFailed?: (answer: T) => boolean;
 };
 
@@ -22,7 +22,7 @@ export type Action<T> = {
 export function problemOf(error: unknown): string | null {
   if (error instanceof NotReauthenticated) return null;
   if (error instanceof ApiError && error.status === 0) {
-    return 'The service did not answer. Check whether it was done before you try again.';
+    return 'The service did not answer. Check whether the action took effect before you try again.';
   }
   return error instanceof Error
     ? error.message
@@ -55,7 +55,8 @@ export function useAction(report?: (what: string, problem: string) => void) {
       else setProblem(text);
       return null;
     } finally {
-      // A preview of what is done by now would be refused, in a dialog that is about to close.
+      // The preview of an action that has taken effect would be refused, in a dialog that is about
+      // to close.
       await client.invalidateQueries({ predicate: ({ meta }) => !(isDone && meta?.isPreview) });
       setBusy(false);
     }
@@ -63,7 +64,9 @@ export function useAction(report?: (what: string, problem: string) => void) {
   return { run, busy, problem, clear: () => setProblem(null) };
 }
 
-/** An action of a button in a table. A message shows its problem, because the table has no room. */
+/**
+ * An action whose button is in a table. A message shows its problem, because the table has no room.
+ */
 export const useQuietAction = () =>
   useAction((title, message) => notifications.show({ title, message, color: 'danger' }));
 
@@ -141,8 +144,8 @@ export function SingleActionDialog<T>(props: {
   /** Called instead of `close` when the action is done. */
   done?: (answer: T) => void;
   /**
-   * The content of the dialog once the action is done, in which case it stays open. `once` is set for
-   * credentials, which are shown only once.
+   * The content of the dialog once the action is done, in which case it stays open. `once` is set
+   * for credentials, which are shown only once.
    */
   result?: { title: string; show: (answer: T) => ReactNode; once?: true };
   danger?: boolean;

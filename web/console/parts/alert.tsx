@@ -226,7 +226,8 @@ function KindFilter() {
 }
 
 /**
- * One alert or difference with everything that is known about it, and what a person can do about it.
+ * One alert or difference with everything that is known about it, and what a person can do about
+ * it.
  */
 function AlertDialog(props: {
   id: string;

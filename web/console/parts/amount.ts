@@ -1,4 +1,7 @@
-/** Cents of an amount as people type it: `600`, `600,50`, `R 1 500.00`. Null if the text is not an amount. */
+/**
+ * Cents of an amount as people type it: `600`, `600,50`, `R 1 500.00`. Null if the text is not an
+ * amount.
+ */
 export function parseAmount(text: string): number | null {
   const plain = text.replaceAll(/[\sR\u00a0\u202f]/g, '').replace('.', ',');
   const match = /^(\d{1,11})(?:,(\d{1,2}))?$/.exec(plain);

@@ -113,7 +113,7 @@ function Attempt(props: {
           )}
           {attempt.response_body_bytes !== null && (
             <p className="quiet small">
-              The whole body had {count(attempt.response_body_bytes)} bytes.
+              The whole body was {count(attempt.response_body_bytes)} bytes long.
             </p>
           )}
         </div>

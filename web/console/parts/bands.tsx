@@ -115,7 +115,7 @@ export function BandsForm(props: { bands: TypedBand[]; onChange: (bands: TypedBa
   );
 }
 
-/** Bands as a table to read. */
+/** Bands as a read-only table. */
 export function BandsTable(props: { bands: Band[]; currency: string; locale: string }) {
   const show = (cents: number) => money(cents, props.currency, props.locale);
   return (

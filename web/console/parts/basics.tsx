@@ -24,7 +24,8 @@ export const AccountEnd = ({ of: { last4 } }: { of: { last4: string } }) => (
 );
 
 /**
- * Which payment of a plan this is. On a phone there is no column head, so the words are in the cell.
+ * Which payment of a plan this is. On a phone there is no column head, so the words are in the
+ * cell.
  */
 export function NthPayment(props: { number: number; of: number }) {
   return (
@@ -59,7 +60,7 @@ function useTicks(): void {
 export function Time(props: {
   at: string | null;
   zone?: string;
-  /** How far the clock of this time is ahead of the real one. */
+  /** How far the clock that gave this time is ahead of the real one. */
   ahead?: number;
   exact?: boolean;
   age?: boolean;

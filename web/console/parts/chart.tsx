@@ -13,8 +13,8 @@ export type Series = {
 };
 
 /**
- * A chart of days. Its axis begins at zero, its series are named at their ends, and a hidden table
- * has the same numbers.
+ * A chart with a value for each day. Its axis begins at zero, its series are named at their ends,
+ * and a hidden table has the same numbers.
  */
 export function DayChart(props: {
   title: string;
@@ -25,7 +25,7 @@ export function DayChart(props: {
   axis: (value: number) => string;
   summary?: ReactNode;
   className?: string;
-  /** The highest value of the axis, for shares. */
+  /** The top of the axis, for shares. */
   max?: number;
 }) {
   const [asTable, setAsTable] = useState(false);

@@ -67,8 +67,9 @@ let lastFocused: EventTarget | null = null;
 document.addEventListener('focusin', ({ target }) => (lastFocused = target));
 
 /**
- * Returns the focus to the element that had it before a dialog or a busy button took it. The library
- * does so only for a dialog that stays mounted, and most of ours are removed when they close.
+ * Returns the focus to the element that had it before a dialog or a busy button took it. The
+ * library does so only for a dialog that stays mounted, and most of ours are removed when they
+ * close.
  */
 export function useFocusBack(isAway: boolean): void {
   const from = useRef<EventTarget | null>(null);
@@ -81,7 +82,7 @@ export function useFocusBack(isAway: boolean): void {
   wasAway.current = isAway;
   useEffect(() => {
     if (!isAway) return;
-    // Waits until a removed dialog has left the document.
+    // Wait until a removed dialog has left the document.
     return () => void setTimeout(() => focusBack(from.current));
   }, [isAway]);
 }
@@ -90,8 +91,8 @@ export function useFocusBack(isAway: boolean): void {
 function focusBack(to: EventTarget | null): void {
   const active = document.activeElement ?? document.body;
   const main = document.getElementById('main');
-  // A dialog that fades out is inert. The page has the focus if the dialog's busy button was gone
-  // first.
+  // A dialog that is fading out is inert. The page has the focus if the dialog's busy button
+  // disappeared first.
   const isLost = active === document.body || active === main || active.closest('[inert]') !== null;
   if (!isLost) return;
   const place = to instanceof HTMLElement && to.isConnected ? to : main;

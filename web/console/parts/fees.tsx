@@ -75,10 +75,10 @@ function TermsFacts({ of: terms, merchant }: { of: Prices; merchant: MerchantDet
   return (
     <Facts
       rows={[
-        ['Fee of an order', `${percentOf(terms.basis_points)} and ${fixed}`],
+        ['Fee on an order', `${percentOf(terms.basis_points)} and ${fixed}`],
         ['VAT on the fee', percentOf(terms.vat_basis_points)],
         ['Paid out', fundingNames[terms.funding]],
-        ['Fee of a refund', refundFeeNames[terms.refund_fee]],
+        ['Fee on a refund', refundFeeNames[terms.refund_fee]],
         [
           'Reserve',
           reserve_basis_points === 0
@@ -147,7 +147,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
       what={`Set the fees from ${from === '' ? '…' : longDate(from)}`}
       path={`/api/merchants/${merchant.id}/terms`}
       body={{ from, ...prices }}
-      said={() => `The fees of ${merchant.name} are set from ${longDate(from)} on.`}
+      said={() => `The fees of ${merchant.name} apply from ${longDate(from)}.`}
       disabled={prices === null || from === ''}
       close={close}
     >
@@ -178,7 +178,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
         onChange={(value) => value && form.setFunding(value as Prices['funding'])}
       />
       <Select
-        label="The fee of an order that is refunded"
+        label="The fee on an order that is refunded"
         allowDeselect={false}
         data={Object.entries(refundFeeNames).map(([value, label]) => ({ value, label }))}
         value={form.refundFee}

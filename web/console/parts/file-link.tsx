@@ -5,7 +5,7 @@ import { Icon } from '../icons.tsx';
 import { useFocusBack } from './dialog.tsx';
 import { saveFile } from './save-file.ts';
 
-/** Saves a file of the service. A file that names people asks for the passkey first. */
+/** Saves a file from the service. A file that names people asks for the passkey first. */
 export function FileLink(props: { path: string; name: string; label: string }) {
   const { path, name, label } = props;
   const [busy, setBusy] = useState(false);

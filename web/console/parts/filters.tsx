@@ -104,8 +104,8 @@ function DayFilter({ name, label, zone }: { name: string; label: string; zone: s
 }
 
 /**
- * A day. A browser reports a year while it is being typed, `0002` before `2026`, so a day counts only
- * once it is within the years that the server takes.
+ * A field for a day. While a person types `2026`, the browser first reports the year `0002`, so a
+ * day counts only once the server accepts its year.
  */
 export function DayInput({
   day,

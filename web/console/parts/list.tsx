@@ -33,9 +33,9 @@ export type Column<Row> = {
   /** Buttons, which stay in sight when the table is wider than the page. */
   actions?: boolean;
   /**
-   * The cell's place on a phone, where a row is a small card: on its first line, at the right of it,
-   * on a quiet line below, on a separate line for buttons, or nowhere. A tablet also hides the last
-   * kind.
+   * The cell's place on a phone, where a row is a small card: on its first line, at the right of
+   * it, on a quiet line below, on a separate line for buttons, or nowhere. A tablet also hides the
+   * last kind.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
   /**
@@ -225,7 +225,7 @@ export function List<Row>(given: ListProps<Row>) {
         next={data?.next ?? null}
         csv={withQuery(`${props.path}.csv`, csvQuery)}
         go={(after) => {
-          // The next page of the shown one is already being read.
+          // The page after the one shown is already being read.
           if (isPlaceholderData && after !== '') return;
           setFilters({ after });
           if (after === '') return;
@@ -270,7 +270,7 @@ function Empty(props: {
   of: ListProps<never>['empty'];
   isFiltered: boolean;
   clear: () => void;
-  /** Set on a later page, whose rows have left the list since. */
+  /** Set on a later page that has no rows left. */
   goToFirst?: () => void;
 }) {
   const { of: empty, isFiltered, clear, goToFirst } = props;

@@ -10,7 +10,7 @@ import { useText } from './text.ts';
 type Dialog = 'propose' | 'confirm' | 'statements';
 type Props = { of: MerchantDetails; payee: Payee; close: () => void };
 
-/** Where the merchant is paid: one person proposes an account, and another one confirms it. */
+/** The account that the merchant is paid to: one person proposes it, and another confirms it. */
 export function PayeeCard({ of: merchant, payee }: Omit<Props, 'close'>) {
   const can = useCan();
   const [opened, setOpened] = useState<Dialog | null>(null);
@@ -183,7 +183,7 @@ function Confirm(props: Props & { proposed: Account }) {
     >
       <AccountFacts of={proposed} zone={merchant.time_zone} />
       <Notice kind="warn">
-        Check the account with the merchant by a telephone number that you already had, not by one
+        Check the account with the merchant on a telephone number that you already had, not on one
         from the letter that asks for the change.
       </Notice>
       <TextInput

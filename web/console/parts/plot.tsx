@@ -20,7 +20,7 @@ type Drawn = {
 /** The name of a series at the end of its line. */
 type Label = { name: string; colour: string; top: number };
 
-/** The drawing itself. It is a separate chunk, because most pages have no chart. */
+/** Draws the chart. It is a separate chunk, because most pages have no chart. */
 export default function Plot(props: Drawn) {
   const box = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');

@@ -53,7 +53,7 @@ const Logo = ({ src, of: { name } }: { src: string; of: { name: string } }) => (
 const typed = (text: string) => (text.trim() === '' ? null : text.trim());
 
 function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }) {
-  // The merchant as it was when the dialog opened; the page keeps reading it again.
+  // The merchant as it was when the dialog opened; the page keeps refreshing it.
   const [merchant] = useState(of);
   const [contact, contactField] = useText(merchant.contact ?? '');
   const [address, addressField] = useText(merchant.address ?? '');

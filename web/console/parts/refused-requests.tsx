@@ -13,14 +13,17 @@ import { Problem } from './states.tsx';
 
 type Refused = Answer['data'][number];
 
-/** The newest requests of an integration whose signature was wrong. Shows nothing if there are none. */
+/**
+ * The newest requests from an integration that had a wrong signature. Shows nothing if there are
+ * none.
+ */
 export function RefusedRequests({ of: row }: { of: IntegrationRow }) {
   const { scope } = useSession();
   const path = `/api/integrations/${row.id}/refused-requests`;
   const found = useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => fetchList<Answer>(path, {}, signal, 'Show the refused signatures'),
-    // The requests of an intermediary may be about other merchants.
+    // The requests from an intermediary may be about other merchants.
     enabled: !row.intermediary || scope === 'all',
   });
   const answer = found.data;

@@ -12,12 +12,12 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
   const { first_approved_by: first, requested_by: requester } = row;
   if (row.is_first_of_two) {
     return {
-      approve: `${approve} as first person`,
+      approve: `${approve} as first approver`,
       notice:
         'Together with earlier refunds that one person approved alone, the amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
     };
   }
-  const asSecond = `${approve} as second person`;
+  const asSecond = `${approve} as second approver`;
   if (first !== null) {
     const notice = row.may_approve
       ? `${first.name} approved it first. Your approval starts the refund.`
@@ -45,10 +45,10 @@ export function reviewOfAll(rows: RefundRow[]): { approve: string; notice: strin
   const approve = `Approve ${sentenceOf(rows)}`;
   if (waiting === 0) return { approve, notice: 'Your approval starts each of them.' };
   if (starting.length === 0) {
-    return { approve: `${approve} as first person`, notice: 'Each then needs a second person.' };
+    return { approve: `${approve} as first approver`, notice: 'Each needs a second approval.' };
   }
   return {
     approve: `${approve} and start ${starting.length} of ${shown(any, sumOf(starting))}`,
-    notice: `${waiting} then ${waiting === 1 ? 'needs' : 'need'} a second person.`,
+    notice: `${waiting} then ${waiting === 1 ? 'needs' : 'need'} a second approval.`,
   };
 }

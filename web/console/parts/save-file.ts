@@ -4,7 +4,7 @@ const types: Record<string, string> = {
   xml: 'application/xml',
 };
 
-/** Offers a text or a file of the service for saving. */
+/** Saves a text, or a file from the service, on the person's device. */
 export function saveFile(name: string, content: string | Blob): void {
   const type = types[name.split('.').at(-1) ?? ''] ?? 'text/plain';
   const url = URL.createObjectURL(
@@ -14,6 +14,6 @@ export function saveFile(name: string, content: string | Blob): void {
   link.href = url;
   link.download = name;
   link.click();
-  // Safari reads the address only after this turn.
+  // Safari reads the address only after this turn of the event loop.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

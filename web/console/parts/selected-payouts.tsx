@@ -116,7 +116,7 @@ export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boole
     ));
 }
 
-/** Records the selected payouts as paid, with one reference of the bank. */
+/** Records the selected payouts as paid, with one bank reference. */
 export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
   const { begin, ...bulk } = useBulkAction(clear);
   const [opened, setOpened] = useState(false);

@@ -58,7 +58,7 @@ function Needed({ of: home }: { of: Home }) {
     rows.push({
       key: 'refunds',
       href: '/refunds',
-      text: `${bounded(refunds_to_review)} ${refunds_to_review.count === 1 ? 'refund waits' : 'refunds wait'} for you`,
+      text: `${bounded(refunds_to_review)} ${refunds_to_review.count === 1 ? 'refund is waiting' : 'refunds are waiting'} for you`,
       note: 'Look at each, and approve or decline it',
     });
   }
@@ -66,7 +66,7 @@ function Needed({ of: home }: { of: Home }) {
     rows.push({
       key: 'messages',
       href: '/messages',
-      text: `${bounded(messages_to_answer)} ${messages_to_answer.count === 1 ? 'shopper waits' : 'shoppers wait'} for an answer`,
+      text: `${bounded(messages_to_answer)} ${messages_to_answer.count === 1 ? 'shopper is waiting' : 'shoppers are waiting'} for an answer`,
       note: 'Answer in the conversation',
     });
   }
@@ -82,7 +82,7 @@ function Needed({ of: home }: { of: Home }) {
     rows.push({
       key: `${integration_id} ${kind} ${expires_at}`,
       href: `/integrations/${integration_id}`,
-      text: kind === 'signing_key' ? 'A signing key ends' : 'A client secret ends',
+      text: kind === 'signing_key' ? 'A signing key expires' : 'A client secret expires',
       note: <Time at={expires_at} future />,
     });
   }
@@ -140,7 +140,7 @@ const steps: {
   label: string;
   how: string;
   href: string;
-  /** The permission that its page needs beyond those of this page. */
+  /** The permission that the step's page needs, besides those for this page. */
   permission?: string;
 }[] = [
   {
@@ -215,7 +215,7 @@ function GoLive({ of: home }: { of: Home }) {
             <span className="where">
               <strong>Drill</strong>
               <span className="quiet small">
-                It pays and forges orders, so it runs in the sandbox only.{' '}
+                It pays for orders and forges callbacks, so it runs in the sandbox only.{' '}
                 {other_console_url && (
                   <a href={other_console_url}>See whether it has passed there</a>
                 )}

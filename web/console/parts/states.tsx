@@ -83,8 +83,8 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
 }
 
 /**
- * Stands in for a page that the browser cannot load or draw. An open tab asks for files of the version
- * that it was loaded from, and a later version of the service does not have them.
+ * Stands in for a page that the browser cannot load or draw. An open tab asks for files of the
+ * version that it was loaded from, and a later version of the service does not have them.
  */
 export class PageBoundary extends Component<{ children: ReactNode }, { isBroken: boolean }> {
   override state = { isBroken: false };
@@ -119,7 +119,7 @@ export function Bones({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** Stands in for something that is not read yet: grey lines, or the reason why it cannot be read. */
+/** Stands in for data that has not arrived: grey lines, or the reason why it cannot be read. */
 export function Unread(props: { of: { error: unknown; refetch: () => unknown }; lines: number }) {
   const { error, refetch } = props.of;
   if (error) return <Problem error={error} retry={() => void refetch()} />;

@@ -208,7 +208,7 @@ function Upload(props: {
   );
 }
 
-/** A phone's photo is larger than a bank needs. Nothing is sent that the server would refuse. */
+/** A phone's photo is larger than a bank needs. A file that the server would refuse is not sent. */
 async function fit(file: File): Promise<Blob> {
   if (file.size <= evidenceFileBytesMax) return file;
   const fitted = file.type.startsWith('image/')
@@ -216,7 +216,7 @@ async function fit(file: File): Promise<Blob> {
     : file;
   if (fitted.size <= evidenceFileBytesMax) return fitted;
   throw new Error(
-    `The file has ${kilobytes(fitted.size)}, and at most ${kilobytes(evidenceFileBytesMax)} can be added. Make it smaller.`,
+    `The file is ${kilobytes(fitted.size)}, but at most ${kilobytes(evidenceFileBytesMax)} can be added. Make it smaller.`,
   );
 }
 
@@ -224,7 +224,7 @@ const nameOf = (file: File, fitted: Blob) =>
   (fitted === file ? file.name : file.name.replace(/(\.\w+)?$/, '.jpg')).slice(-100);
 
 function Supply({ of, close }: { of: DisputeDetails; close: () => void }) {
-  // The dispute as it was when the dialog opened; the page keeps reading it again. Newer facts of
+  // The dispute as it was when the dialog opened; the page keeps refreshing it. Newer facts from
   // another person must not be overwritten unseen.
   const [dispute] = useState(of);
   const [facts, setFacts] = useState<Partial<Record<Name, string>>>(dispute.supplied ?? {});

@@ -68,7 +68,7 @@ function Answer({ of: tested }: { of: TestedCallback }) {
             {body && `\n\n${body}`}
           </Raw>
           {bytes !== null && bytes > (body?.length ?? 0) && (
-            <p className="quiet small">The whole body had {count(bytes)} bytes.</p>
+            <p className="quiet small">The whole body was {count(bytes)} bytes long.</p>
           )}
         </>
       )}

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'react';
 
-// When a session ends, the sign-in page takes the place of the console and nothing that was read
-// stays. What the person has typed is theirs: this tab keeps it, in memory, until they are back.
+// When a session ends, the sign-in page replaces the console, and nothing that was read stays. This
+// tab keeps in memory what the person has typed, until they sign in again.
 
 const kept = new Map<string, string>();
 let isEnding = false;
 
-/** The session has ended. What is typed now is kept. */
+/** The session has ended. The texts that are in the fields are kept. */
 export function keepTexts(): void {
   isEnding = true;
 }

@@ -26,8 +26,8 @@ export function describeThreshold(
   if (own === 'none') return 'For no refunds, set for this merchant';
   if (own !== null) return `For refunds above ${show(own)}, set for this merchant`;
   return common === null
-    ? 'For no refunds, the default of all merchants'
-    : `For refunds above ${show(common)}, the default of all merchants`;
+    ? 'For no refunds, the default for all merchants'
+    : `For refunds above ${show(common)}, the default for all merchants`;
 }
 
 type ThresholdOf = Pick<MerchantDetails, 'four_eyes_above' | 'four_eyes_default'>;

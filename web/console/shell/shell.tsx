@@ -33,7 +33,8 @@ export const usePagesFor = (text: string) =>
     text,
   );
 
-// The path to which the browser's back button led. This listener runs before those that draw the page.
+// The path to which the browser's back button led. This listener runs before those that draw the
+// page.
 let wentBackTo: string | null = null;
 window.addEventListener('popstate', () => (wentBackTo = window.location.pathname), true);
 
@@ -47,8 +48,8 @@ export function Shell({ children }: { children: ReactNode }) {
   const { is_for_merchants } = useSession();
   const allowed = useAllowed();
 
-  // A new page starts at its top, for people and for screen readers. The way back leads to the place
-  // in the list, and to the row that was open.
+  // A new page starts at its top, for people and for screen readers. Going back restores the place
+  // in the list and the row that was open.
   const before = useRef(location);
   useEffect(() => {
     if (before.current === location) return;
@@ -211,7 +212,7 @@ function KeysDialog(props: {
       <Checkbox
         mb="md"
         label="These keys work in this browser"
-        description="Turn them off if you speak to your computer, or press them by mistake. The menu with your name leads back here, and a sign-out turns them on again."
+        description="Turn them off if you speak to your computer, or press them by mistake. The menu with your name leads back here, and signing out turns them on again."
         checked={props.on}
         onChange={(event) => props.turn(event.currentTarget.checked)}
       />
@@ -260,7 +261,7 @@ async function changeSession(failure: string, ...change: Parameters<typeof sendC
   window.location.assign('/');
 }
 
-/** The accesses that different merchants gave the person, who works with one at a time. */
+/** Lets a person to whom different merchants gave access choose the access to work with. */
 function AccessChoice() {
   const { accesses } = useSession();
   const choose = (id: string) =>
@@ -312,7 +313,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
               onClick={() => setColorScheme(scheme)}
               rightSection={colorScheme === scheme ? <Icon name="check" /> : null}
             >
-              {scheme === 'auto' ? 'As the system' : sentence(scheme)}
+              {scheme === 'auto' ? 'System' : sentence(scheme)}
             </Menu.Item>
           ))}
           <Menu.Divider />
@@ -341,7 +342,7 @@ function Brand() {
   );
 }
 
-/** The merchants of a person who does not see all, and the name of the one that is chosen. */
+/** The merchants of a person who does not see all of them, and the name of the chosen one. */
 function useShops() {
   const { scope } = useSession();
   const { merchant } = useChoice();
@@ -352,7 +353,7 @@ function useShops() {
   return { shops: own.length > 1 ? shops : [], name };
 }
 
-/** The environment of this console, and the way to the other one. */
+/** Names the environment of this console, and links to the other one. */
 function EnvironmentSwitch() {
   const { sandbox, other_console_url } = useSession();
   if (other_console_url === null) return null;

@@ -132,11 +132,11 @@ function runningStates({
     },
     'plan-blocked': {
       page: { ...lateSignedIn, plan: { ...lateSignedIn.plan, is_blocked: true } },
-      sees: 'Nothing is charged until they go on.',
+      sees: 'Nothing is charged until they resume.',
     },
     'plan-stopped': {
       page: { ...lateSignedIn, paused: true },
-      sees: 'Nothing is charged until they go on.',
+      sees: 'Nothing is charged until they resume.',
     },
   };
 }

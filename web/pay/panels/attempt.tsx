@@ -7,7 +7,7 @@ import { buttonWords } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';
 import { isBusy, newsOf, type View } from '../payment-state.ts';
 
-// The parts shared by the two panels with an attempt: a payment of the plan, and a new card.
+// The parts shared by the two panels with an attempt: a payment on the plan, and a new card.
 
 /** The gateway's frame, which is loaded only when the shopper wants to enter a card. */
 export function OtherCard({

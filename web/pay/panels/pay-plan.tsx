@@ -206,12 +206,12 @@ function datesWords(payments: PlanPayment[], i18n: I18n): string {
   });
 }
 
-/** A charge of these cards will never succeed, so the panel suggests another card. */
+/** Charging one of these cards will never succeed, so the panel suggests another card. */
 const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
 
 /**
- * The payments that the panel was opened for. While an attempt is in flight the plan may change, but
- * the button must not.
+ * The payments that the panel was opened for. While an attempt is in flight the plan may change,
+ * but the button must not.
  */
 function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
   const kept = useRef(now);

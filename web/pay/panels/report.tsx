@@ -5,8 +5,8 @@ import { AskMerchant } from '../plan.tsx';
 import { type Answered, report } from '../session.ts';
 import { Head, OutcomeNotice, type PanelProps, troubles } from './panel.tsx';
 
-// The text stays until it is sent, also if the session ends before that and the shopper has to sign in
-// again.
+// The text stays until it is sent, even if the session ends before that and the shopper has to sign
+// in again.
 let draft = '';
 
 /** "Something is wrong": the text goes to the people who answer, and their answer appears here. */

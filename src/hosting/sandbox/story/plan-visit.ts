@@ -20,7 +20,7 @@ export async function proveAddress(
 const looksMax = 100;
 const pauseMilliseconds = 100;
 
-/** The worker sends the mail within moments. */
+/** The worker sends the mail a moment later. */
 async function findLink(clock: Clock, mailboxUrl: string, payment_url: string): Promise<string> {
   for (let looks = 0; looks < looksMax; looks += 1) {
     const response = await fetch(`${mailboxUrl}/messages`);
@@ -32,7 +32,7 @@ async function findLink(clock: Clock, mailboxUrl: string, payment_url: string): 
     }
     await clock.sleep(pauseMilliseconds);
   }
-  throw new OperatorError('The mail with the link to the plan did not come.');
+  throw new OperatorError('The mail with the link to the plan did not arrive.');
 }
 
 /** Pays what is late with another card, which is stored for the remaining payments. */

@@ -66,7 +66,7 @@ export async function playStory(
     await shop.stop();
   }
   const { differences } = await checkLedger(deps);
-  // Shows the season in the console at once. The worker would wait until the rows are older.
+  // Show the season in the console at once. The worker would wait until the rows are older.
   while ((await rollUp(deps, 500)) > 0);
   await rollUpOverdue(deps);
   return { checkouts: season.orders, differences: differences.length, now };

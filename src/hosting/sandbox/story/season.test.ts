@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { customers, planSeason } from './season.ts';
 
-test('a seed always plans the same season, and another seed another one', () => {
+test('a seed always plans the same season, and another seed a different one', () => {
   assert.deepEqual(planSeason(7), planSeason(7));
   assert.notDeepEqual(planSeason(7).days, planSeason(8).days);
   assert.deepEqual(planSeason(7, 2).days, planSeason(7).days.slice(0, 14));
 });
 
-test('every season has three hundred orders with every course, of all forty shoppers', () => {
+test('every season has three hundred orders, with every course, from all forty shoppers', () => {
   for (const seed of [1, 2, 9_999]) {
     const { days, orders } = planSeason(seed);
     const all = days.flatMap((day) => day.orders);

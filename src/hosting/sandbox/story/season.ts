@@ -31,9 +31,9 @@ export const outageDay = 40;
 const orderCount = 300;
 
 /**
- * The course that an order takes. `share` is its share of all orders; the other orders are paid
- * without an event. `days` is the range of days on which it may begin, so that what follows still
- * happens within the season.
+ * The course that an order takes. `share` is the number of orders that take it; the remaining
+ * orders are paid without an event. `days` is the range of days on which it may begin, so that
+ * later events still fall within the season.
  */
 type CourseRule = {
   share: number;
@@ -125,7 +125,7 @@ const lastNames =
     ' ',
   );
 
-/** Forty people. Most of them read English, as most shoppers here do. */
+/** Forty people. Most of them read English, like most shoppers here. */
 export const customers: readonly Customer[] = Array.from({ length: 40 }, (_, i) => {
   const first_name = firstNames[i % firstNames.length] as string;
   const last_name = lastNames[(i * 7 + Math.floor(i / 20)) % lastNames.length] as string;

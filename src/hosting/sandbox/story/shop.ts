@@ -34,7 +34,7 @@ export async function openStoryShop(settings: ShopSettings): Promise<StoryShop> 
         amount,
         currency,
         client_reference_id: reference,
-        // The story's own receiver ends with it, so only the orders of the outage use it.
+        // The story's own receiver ends with the story, so only orders during the outage use it.
         notify_url: shop.isDown ? receiver.url : `${mailboxUrl}${callbackPath}`,
         success_url: `${shopUrl}/orders/${reference}`,
         cancel_url: `${shopUrl}/cart`,

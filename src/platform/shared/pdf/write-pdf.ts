@@ -8,7 +8,7 @@ import type { Timestamp } from '../clock.ts';
 type Document = PDFKit.PDFDocument;
 type Structure = PDFKit.PDFStructureElement;
 
-/** The part of a font that the library has read. */
+/** The members of the library's fonts that we use. */
 type FontFile = {
   hasGlyphForCodePoint(codePoint: number): boolean;
   glyphForCodePoint(codePoint: number): { advanceWidth: number };
@@ -35,13 +35,13 @@ type TextOptions = {
 
 export type PdfColumn = { head: string; width: number; right?: boolean };
 
-/** A page of A4 in points, and the room for its content. */
+/** An A4 page and its margins, in points. */
 const page = { width: 595.28, height: 841.89, margin: 48, foot: 64 };
 export const contentWidth = page.width - 2 * page.margin;
 const colours = { ink: '#10201e', quiet: '#55635f', line: '#dde3e0' };
 const columnGap = 8;
 const lineSpacing = 1.45;
-/** Widths are sums of fractions. */
+/** The tolerance for rounding: widths are sums of fractions. */
 const rounding = 0.01;
 const fontNames = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
 
@@ -63,11 +63,11 @@ async function load() {
 
 /**
  * A font for one document. Documents share the tables of a file, because reading them takes longer
- * than drawing. Each has its own glyphs, which know the letters that it draws with them.
+ * than drawing. Each has its own glyphs, which record the letters that the document uses.
  */
 const sharing = (font: FontFile) => Object.create(font, { _glyphs: { value: {} } }) as never;
 
-/** The present font of a document. */
+/** The current font of a document. */
 const fontOf = (doc: Document) => (doc as unknown as { _font: { font: FontFile } })._font.font;
 
 /** This many lines are drawn before other requests are served. */
@@ -109,7 +109,7 @@ export async function* writePdf(
   for await (const piece of doc) yield piece as Buffer;
 }
 
-/** A document while it is drawn, from the top of its first page to the end. */
+/** A document that is being drawn, from the top of its first page to the end. */
 export class Pdf {
   readonly #doc: Document;
   readonly #root: Structure | null;
@@ -128,7 +128,7 @@ export class Pdf {
     if (this.#root) doc.addStructure(this.#root);
   }
 
-  /** Whether this many lines were drawn since it last returned true. */
+  /** Whether this many lines have been drawn since the last call that returned true. */
   hasDrawn(lines: number): boolean {
     if (this.#linesDrawn < lines) return false;
     this.#linesDrawn = 0;
@@ -247,8 +247,8 @@ export class Pdf {
   }
 
   /**
-   * How much smaller a row is written to fit this cell. An amount is never cut. A value beside a
-   * name is cut only if it is longer than a hash.
+   * The scale at which a row must be written to fit this cell. An amount is never cut. A value
+   * beside a name is cut only if it is longer than a hash.
    */
   #fit(cell: string, at: number, room: number): number {
     if (this.#columns[at]?.right) return room / this.#widthOf(cell);
@@ -257,7 +257,7 @@ export class Pdf {
     return fitting < 0.8 ? 1 : fitting;
   }
 
-  /** Draws lines at the present position without moving it. */
+  /** Draws lines at the current position without moving it. */
   #lines(lines: string[], x: number, width: number, right: boolean): void {
     for (const [at, line] of lines.entries()) {
       const left = right ? x + width - this.#doc.widthOfString(line) : x;
@@ -300,7 +300,7 @@ export class Pdf {
     return lines.length > 0 ? lines : [''];
   }
 
-  /** The width of a text in the present font. */
+  /** The width of a text in the current font. */
   #widthOf(text: string): number {
     const known = this.#widths[this.#fontName];
     let sum = 0;
@@ -341,7 +341,7 @@ export class Pdf {
       .fillColor(quiet ? colours.quiet : colours.ink);
   }
 
-  /** Begins a new page if the present one has no room for this height. */
+  /** Begins a new page if the current one has no room for this height. */
   #room(height: number): void {
     if (this.#y + height <= page.height - page.foot) return;
     this.#foot();

@@ -40,13 +40,13 @@ export const en = {
     card_loading: 'The card form is loading.',
     card_failed: 'The card form did not load.',
     card_failed_next:
-      'Nothing was charged. Check your connection, and that nothing in your browser blocks it.',
+      'Nothing was charged. Check your connection, and that nothing in your browser blocks the form.',
     card_reload: 'Load it again',
     card_privacy: 'Your card details go straight to the card processor, not to {merchant}.',
-    card_silent: 'The card form does not answer. Check your connection and try again.',
+    card_silent: 'The card form is not responding. Check your connection and try again.',
 
     consent:
-      'By paying you agree that this card is also charged {charges}, without asking you again.',
+      'By paying, you agree that we may also charge this card {charges}, without asking you again.',
     consent_charge: '{amount} on {date}',
     consent_charges: '{first} and {last}',
     consent_many:
@@ -55,7 +55,7 @@ export const en = {
     consent_monthly: '{count} monthly payments of {amount} each, from {first} to {last}',
     consent_keep: 'Also charge this card {charges}, without asking me again.',
     consent_card:
-      'By saving this card you agree that it is charged {charges}, without asking you again.',
+      'By saving this card, you agree that we may charge it {charges}, without asking you again.',
 
     pay_now: 'Pay {amount} now',
     go_on: 'Continue to your card',
@@ -142,7 +142,7 @@ export const en = {
     plan_nothing: 'Nothing more will be charged.',
     plan_paused: 'A refund is in progress. Nothing is charged until it is done.',
     plan_stopped:
-      'Payments are paused at the moment. Nothing is charged until they go on. Please look again later.',
+      'Payments are paused at the moment. Nothing is charged until they resume. Please look again later.',
     plan_disputed:
       'You disputed a payment of this order with your bank. Nothing is charged until the bank has decided.',
     plan_dispute_lost:
@@ -200,7 +200,7 @@ export const en = {
     sign_out: 'Sign out',
 
     manage_pay: 'Pay {amount}',
-    manage_dates_one: 'The payment of {date}.',
+    manage_dates_one: 'The payment due on {date}.',
     manage_dates_other: '{count} payments, from {first} to {last}.',
     manage_next: 'Pay the next one early',
     manage_rest: 'Pay off the rest',
@@ -220,7 +220,8 @@ export const en = {
     refused_disputed:
       'You disputed a payment with your bank. You can pay when that is decided. Nothing was charged.',
     refused_card: 'Your bank does not allow this card now. Nothing was charged. Use another card.',
-    refused_changed: 'Your plan has changed meanwhile. Nothing was charged. Look at it again.',
+    refused_changed:
+      'Your plan has changed in the meantime. Nothing was charged. Look at it again.',
 
     back: 'Back',
     report: 'Something is wrong',
@@ -229,14 +230,14 @@ export const en = {
     report_send: 'Send',
     report_sent: 'Thank you. We have your message.',
     report_who:
-      '{merchant} answers by e-mail to the address from your order, within {days} working days. You also find the answer here.',
+      '{merchant} answers by e-mail to the address from your order, within {days} working days. You will also find the answer here.',
     report_thread: 'Your messages',
     report_you: 'You',
     report_again: 'Write again',
     report_answered: 'Answered',
     report_limited:
       'You have sent too many messages today. Contact {merchant}, or write again tomorrow.',
-    report_empty: 'Write what is wrong first.',
+    report_empty: 'First, write what is wrong.',
 
     date: '{day} {month} {year}',
     months: 'January,February,March,April,May,June,July,August,September,October,November,December',
@@ -258,7 +259,7 @@ export const en = {
     of: '{number} of {count}',
     date: 'Date',
     card: 'Card',
-    refunded: 'Refunded since',
+    refunded: 'Refunded since then',
     reference: 'Reference',
   },
   calendar: {
@@ -268,7 +269,7 @@ export const en = {
   link: {
     reference: 'Order {order}',
     amount: 'Amount to pay',
-    amount_bands: '{bands} is accepted.',
+    amount_bands: 'Accepted: {bands}.',
     band: '{from} to {to}',
     amount_wrong: 'Type an amount from {bands}.',
     email: 'Your e-mail address',
@@ -286,18 +287,18 @@ export const en = {
     expired: 'This link has expired',
     expired_next:
       'Nothing can be paid here any more. To buy after all, ask {merchant} for a new link.',
-    unavailable: 'This cannot be paid here now',
+    unavailable: 'This cannot be paid here at the moment',
     unavailable_next:
-      '{merchant} does not take this amount at the moment. Nothing was charged. Ask {merchant} for a new link.',
+      '{merchant} does not accept this amount at the moment. Nothing was charged. Ask {merchant} for a new link.',
     scan: 'Scan to pay',
     mail_subject: '{amount} to pay to {merchant}',
     mail: '{merchant} asks you to pay {amount}.',
     mail_order: '{merchant} asks you to pay {amount} for order {order}.',
     mail_next:
-      'You choose there how to pay, and nothing is charged until you do. The link works until {date}, {time}.',
+      'Use the link below to choose how to pay. Nothing is charged until you do. The link works until {date}, {time}.',
     mail_open: 'Continue to the payment',
     mail_footer:
-      'You get this message because {merchant} gave us your address for this payment. If you did not buy there, ignore it.',
+      'You received this message because {merchant} gave us your address for this payment. If you did not buy there, ignore it.',
   },
   statement: {
     title_tax: 'Statement and tax invoice',
@@ -338,7 +339,7 @@ export const en = {
     total: 'Total',
     kind_sale: 'Sale',
     kind_refund: 'Refund',
-    kind_refund_reversed: 'Refund that came back',
+    kind_refund_reversed: 'Returned refund',
     kind_dispute: 'Disputed payment',
     kind_dispute_reversed: 'Dispute won',
     kind_dispute_fee: 'Dispute fee',
@@ -353,24 +354,24 @@ export const en = {
     payout_returned: 'Returned by the bank',
     payout_bank_reference: 'Bank reference',
     record: 'Record of actions',
-    payout_fees: 'Fees of this payout',
+    payout_fees: 'Fees on this payout',
     payout_note: 'This is not a tax invoice. Your monthly statement is the invoice for these fees.',
     payout_subject: 'Statement {reference}: {amount}',
     payout_mail:
       'Your payout {reference} of {amount} for the business day {date} was paid. The bank’s reference is {bank_reference}.',
     payout_mail_sums: 'Gross {gross}, fees {fees}, VAT {vat}, net {net}. Lines: {count}.',
     payout_mail_long: 'The statement is too long for an e-mail. Its lines are in the console.',
-    subject: 'Statement of {month}: {reference}',
-    subject_corrected: 'Corrected statement of {month}: {reference}',
-    mail: 'Your statement of {month} has the number {reference}.',
+    subject: 'Statement for {month}: {reference}',
+    subject_corrected: 'Corrected statement for {month}: {reference}',
+    mail: 'Your statement for {month} has the number {reference}.',
     mail_corrected:
-      'The corrected statement {reference} of {month} replaces {corrected}. Its amounts are the same.',
+      'The corrected statement {reference} for {month} replaces {corrected}. Its amounts are the same.',
     mail_sums: 'Sales {sales}, fees {fees}, VAT {vat}, paid to your bank account {paid}.',
     mail_balance: 'Balance on {date}: {closing}.',
     mail_attached: 'The statement is attached as a PDF and as a CSV file.',
     mail_pdf: 'The statement is attached as a PDF. Its lines are in the console.',
     footer:
-      'This address gets the statements of {merchant}. Ask your payment service to change it.',
+      'This address receives the statements for {merchant}. Ask your payment service to change it.',
   },
   letter: {
     card: 'your {brand} card ending {last4}',
@@ -381,13 +382,14 @@ export const en = {
 
     paid_subject: '{amount} paid to {merchant}',
     receipt: 'You paid {amount} to {merchant} for order {order}.',
-    receipt_later: 'We charge the later payments to {card} on the dates below.',
-    charged: 'We charged {amount} to {card}. It was payment {number} of {count} for order {order}.',
+    receipt_later: 'We will charge the later payments to {card} on the dates below.',
+    charged:
+      'We charged {amount} to {card}. This was payment {number} of {count} for order {order}.',
     charged_several:
-      'We charged {amount} to {card}. It was payments {numbers} of {count} for order {order}.',
+      'We charged {amount} to {card}. These were payments {numbers} of {count} for order {order}.',
 
     soon_subject: '{amount} will be charged on {date}',
-    soon: 'On {date} we charge {amount} to {card}. It is payment {number} of {count} for order {order} from {merchant}.',
+    soon: 'On {date} we will charge {amount} to {card}. This is payment {number} of {count} for order {order} from {merchant}.',
     soon_next: 'You do not need to do anything. To use another card, open your payments.',
     soon_other_subject: 'Your payment of {amount} on {date} needs another card',
     soon_other:
@@ -400,23 +402,24 @@ export const en = {
     declined_unasked:
       'We did not charge payment {number} of {count} for order {order}, {amount} from {card}, because of earlier declines.',
     declined_retry:
-      'We will try again on {retry_on}. If that does not work either, we try twice more within a week. You can also pay now, with this card or another one.',
+      'We will try again on {retry_on}. If that does not work either, we will try twice more within a week. You can also pay now, with this card or another one.',
     declined_stopped: 'We will not try again. Please pay it now, with this card or another one.',
     declined_other: 'We cannot charge this card again. Please pay now, with another card.',
-    declined_next: 'The later payments go on as planned.',
+    declined_next: 'The later payments will continue as planned.',
     declined_free: 'A late payment costs you nothing extra.',
     lapsed:
-      'When you bought from {merchant}, your bank reserved {amount} for order {order}. That ended before we took the money. Nothing was charged.',
+      'When you bought from {merchant}, your bank reserved {amount} for order {order}. The reservation ended before we took the money. Nothing was charged.',
     lapsed_next: 'Please pay it now. You can use any card.',
     declined_link: 'Pay now',
 
     expires_subject: 'Your card for {merchant} expires before your last payment',
-    expires: '{card} expires at the end of {expires}. Payments for order {order} go on after that.',
+    expires:
+      '{card} expires at the end of {expires}. Payments for order {order} continue after that.',
     expires_next: 'Open your payments and add the new card, so that nothing is declined.',
     expires_link: 'Add another card',
 
     replaced_subject: 'Your card for {merchant} was changed',
-    replaced: 'From now on we charge the payments for order {order} to {card}.',
+    replaced: 'From now on, we will charge the payments for order {order} to {card}.',
     replaced_next: 'If you did not do this, tell us from the page with your payments.',
 
     refunded_subject: '{amount} refunded by {merchant}',
@@ -445,6 +448,6 @@ export const en = {
     state_planned: 'planned',
     state_late: 'late',
     state_cancelled: 'cancelled',
-    footer: 'You get this message because you bought from {merchant} and pay through Tranche.',
+    footer: 'You received this message because you bought from {merchant} and pay through Tranche.',
   },
 } as const satisfies Record<string, Record<string, string>>;

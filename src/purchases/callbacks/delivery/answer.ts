@@ -8,7 +8,7 @@ import {
 
 // How a receiver's answer affects its callback and the shopper.
 
-/** Whether the shopper's page still waits for the answer, which may say where the shopper goes. */
+/** Whether the shopper's page is still waiting for the answer, which may redirect the shopper. */
 export function isAwaited(
   { created_at }: { created_at: Timestamp },
   at: Temporal.Instant,

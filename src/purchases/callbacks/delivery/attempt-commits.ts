@@ -38,7 +38,7 @@ type OpenAttempt = Attempt & {
   headers: Record<string, string> | null;
   clock_ahead_ms: number;
   started: MerchantTime;
-  /** A lease that began with the attempt ends now. */
+  /** When a lease that began with the attempt would end. */
   lease_end: Timestamp;
 };
 
@@ -130,8 +130,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
 type MerchantTime = { instant: Temporal.Instant; text: Timestamp };
 
 /**
- * One instant on the clocks of merchants, each ahead by its own amount. Most clocks are right, so a
- * batch has few different times.
+ * One instant on the clocks of several merchants, each ahead by its own amount. Most clocks are
+ * right, so a batch has few different times.
  */
 function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => MerchantTime {
   const times = new Map<number, MerchantTime>();
@@ -181,8 +181,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
     const rows = group.map((one) => ended(one, now, timeOf(one.attempt.clock_ahead_ms)));
     const isDone = group.every(({ exchange }) => exchange.delivered);
     const [closed] = await Promise.all([moveAttemptsEnded(client, rows), isDone ? commit() : null]);
-    // Only we record these attempts. If none was open, an earlier run of this transaction has
-    // recorded them and counted their failures.
+    // No other process records these attempts. If none was open, an earlier run of this transaction
+    // has recorded them and counted their failures.
     if (closed > 0) {
       const deliveries = group.map(({ attempt, exchange }) => ({
         callback: attempt.callback,

@@ -105,7 +105,7 @@ const ended = rowGroup({
 });
 
 type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 'redirect_url'> & {
-  /** Null if it is not released here. */
+  /** Null if the callback is not released here. */
   status: Callback['status'] | null;
   /** When the lease ends, on the merchant's clock. */
   lease_end: Timestamp;
@@ -113,10 +113,11 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 
 /**
  * Records how attempts ended, each only once. A process may stall between an answer and its record;
- * if it has lost the lease by then, the attempt ended no sooner than the lease. Releases the
- * callbacks, except those whose lease has passed to another process. If that process has counted
- * the attempt and released the callback for a retry, the late result still decides. Clears the
- * failure counts of destinations that work again. Returns how many attempts had not ended before.
+ * if it has lost the lease by then, the attempt is recorded as ending no sooner than the lease.
+ * Releases the callbacks, except those whose lease has passed to another process. If that process
+ * has counted the attempt and released the callback for a retry, the late result still decides.
+ * Clears the failure counts of destinations that work again. Returns how many of the attempts were
+ * still open.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,
@@ -174,16 +175,17 @@ export async function moveAttemptsEnded(
 export type ExpiredAttempts = { merchant_id: string; callback_id: string; last: number };
 
 /**
- * Callbacks with attempts that began before the cutoff on their merchant's clock, the oldest
- * attempts first. Pending callbacks are left out.
+ * Callbacks with attempts that began before the cutoff on their merchant's clock, those with the
+ * oldest attempts first. Pending callbacks are left out.
  */
 export async function listExpiredAttempts(
   db: Handle,
   cutoff: Timestamp,
   batchSize: number,
 ): Promise<ExpiredAttempts[]> {
-  // The furthest clock bounds the index scan; the merchant's own decides. The callback is looked up
-  // for each attempt: the planner expects few rows of a join, and would read both tables for a batch.
+  // The clock that is furthest ahead bounds the index scan; the merchant's own clock decides. The
+  // callback is looked up for each attempt: the planner expects few rows from a join, and would
+  // read both tables for a batch.
   const { rows } = await sql<ExpiredAttempts>`
     select merchant_id, callback_id, max(number) as last
     from (

@@ -149,7 +149,7 @@ describe('one destination', () => {
       {},
     ],
     [
-      '1,024 in flight are the most of a process',
+      'a process has at most 1,024 in flight',
       { claimed: leases(8) },
       { flights: Array.from({ length: 1_022 }, (_, n) => flights(1, `m${n}`, `h${n}`)).flat() },
       { send: [['m h', 2]] },
@@ -204,7 +204,7 @@ describe('one destination', () => {
 });
 
 describe('several destinations', () => {
-  test('every destination has a turn, in their order', () => {
+  test('every destination has a turn, in order', () => {
     const all = ['a', 'b', 'c'].map((id) => destination(id, `h-${id}`, { claimed: leases(9) }));
     assert.deepEqual(choose(all), {
       send: [
@@ -339,7 +339,7 @@ describe('slots and leases at their edges', () => {
       {},
     ],
     [
-      'a turn takes the slots of its sends and of its claim once',
+      'a turn takes the slots for its sends and its claim only once',
       [
         destination('m', 'h', { claimed: leases(3), count: 1 }),
         destination('n', 'h', { claimed: leases(8) }),

@@ -30,7 +30,7 @@ import type { Exchange } from './send-callback.ts';
  *   time, from slots that only slow hosts use. They count neither against the other hosts nor
  *   against the merchant's other callbacks.
  *
- * A host also counts as slow while a delivery in flight keeps us waiting for longer than
+ * A host also counts as slow while a delivery in flight has kept us waiting for longer than
  * `slowMilliseconds`.
  */
 export type Pace = 'steady' | 'quick' | 'slow';
@@ -64,7 +64,7 @@ export type DispatchState<D extends Destination> = {
   claimsInFlight: number;
   /** The pace of each host. A host that is not listed is steady. */
   paces: ReadonlyMap<string, Pace>;
-  /** The time by the clock of `sentAt`. */
+  /** The current time on the clock that `sentAt` uses. */
   milliseconds: number;
   /** A claimed callback may be sent if its lease lasts at least until this time. */
   leasedUntilMin: Timestamp;
@@ -128,8 +128,9 @@ type SlotOwner = Pick<Destination, 'merchant_id' | 'host'>;
 /** Counts the slots taken by deliveries in flight and by reservations. */
 function countSlots({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
   const hanging = new Set<string>();
-  // Flights begin in batches, so most follow another one to their destination. Every choice counts
-  // all of them, so they are counted in runs: a choice among 1,024 takes a third of the time.
+  // Flights begin in batches, so most have the same destination as the one before. Every choice
+  // counts all flights, so they are counted in runs: a choice among 1,024 takes a third of the
+  // time.
   const runs: { owner: SlotOwner; count: number }[] = [];
   let run: (typeof runs)[number] | undefined;
   for (const flight of flights) {

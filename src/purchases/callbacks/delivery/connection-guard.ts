@@ -15,7 +15,7 @@ export type Phase = 'dns' | 'connect' | 'tls';
 
 /** How a connection was made, or how far the attempt to make it got. */
 export type Connection = {
-  /** Milliseconds of each phase that it went through. */
+  /** How many milliseconds each phase took. Phases that were not reached are missing. */
   phases: Partial<Record<Phase, number>>;
   address: string | null;
   tls_version: string | null;
@@ -34,7 +34,7 @@ export type GuardDeps = {
 
 const connections = new WeakMap<object, Connection>();
 
-/** The connection of a socket, or of the error that it failed with. */
+/** The connection that belongs to a socket, or to the error that it failed with. */
 export const connectionOf = (socket: object): Connection | undefined => connections.get(socket);
 
 /** A stopwatch in milliseconds with one decimal. */
@@ -89,7 +89,7 @@ export function guardedConnector(deps: GuardDeps): buildConnector.connector {
         const isSlow = error instanceof errors.ConnectTimeoutError;
         return fail(isSlow && !isLiteral && phases.dns === undefined ? new Unresolved() : error);
       }
-      // The address that the socket is connected to is the one that counts.
+      // Only the address that the socket is connected to counts.
       if (!isReachable(socket.remoteAddress ?? '', deps.allowed)) {
         socket.destroy();
         return fail(new Blocked());

@@ -9,7 +9,7 @@ export type Deadlines = {
 };
 
 /**
- * Every exchange has the same time, so exchanges run out of it in the order in which they began.
+ * Every exchange has the same time limit, so exchanges reach it in the order in which they began.
  * One timer is enough for all of them.
  */
 export function createDeadlines(clock: Clock, milliseconds: number): Deadlines {

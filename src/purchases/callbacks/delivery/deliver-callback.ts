@@ -106,8 +106,8 @@ function send(sendCallback: SendCallback, message: Parameters<SendCallback>[0]):
  * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
  * began. If it is not known to have been sent, the next one is due at once: the lease has run out,
  * so no process is still sending it. If the attempt before it has no result either, the next one
- * waits, because the sending itself may kill the processes. Does nothing if the callback is no
- * longer ours.
+ * waits, because sending the callback may be what kills the processes. Does nothing if the callback
+ * is no longer ours.
  */
 async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
   const { db, pool } = deps.database;
@@ -136,9 +136,9 @@ const nothing: Exchange = {
 };
 
 /**
- * The first delivery, by the process that ended the checkout and claimed its callback, while the
- * shopper waits. Returns when it has been recorded, or at the deadline if that comes first. Never
- * throws: a callback that is not delivered now is delivered later.
+ * Makes the first delivery, in the process that ended the checkout and claimed its callback, while
+ * the shopper waits. Returns when the delivery has been recorded, or at the deadline if that comes
+ * first. Never throws: a callback that is not delivered now is delivered later.
  */
 export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Promise<void> {
   // The request may wait for the database for longer than the lease lasts. The delivery may not,

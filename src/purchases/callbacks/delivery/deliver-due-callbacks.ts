@@ -51,7 +51,7 @@ type Dispatch = {
   look: Promise<void> | null;
   /** When the last look began. Written by `beginLook`. */
   lookedAt: number;
-  /** Whether a flight has begun or ended since then. Set by `launch`, reset by `beginLook`. */
+  /** Whether a flight began or ended since the last look. Set by `launch`, reset by `beginLook`. */
   hasMoved: boolean;
   /** Written by `launch`, when a flight ends. */
   readonly paces: Map<string, Pace>;

@@ -14,7 +14,7 @@ import { isOurFailure } from './failure-reason.ts';
 export const bucketBounds = [25, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_500, 5_000, 10_000];
 
 /**
- * The results of receivers are counted in the memory of the process that delivers, and written every
+ * Each receiver's results are counted in the memory of the process that delivers, and written every
  * few seconds, so that counting adds no cost to a delivery. A process that is killed loses the
  * counts of those seconds, and nothing else: every attempt has its own row.
  */

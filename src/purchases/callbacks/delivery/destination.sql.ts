@@ -3,8 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 type Destination = { merchant_id: string; host: string };
 
 /**
- * Adds to the failures in a row. Returns how many there are now, and whether an alert was already
- * raised.
+ * Adds to the count of consecutive failures. Returns how many there are now, and whether an alert
+ * was already raised.
  */
 export async function advanceFailures(
   db: Handle,

@@ -5,11 +5,11 @@ type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Where callbacks may go (decision 0033). */
 export type Destinations = {
-  /** The addresses besides public ones (CALLBACK_ALLOW). */
+  /** The addresses that are allowed besides public ones (CALLBACK_ALLOW). */
   ranges: AllowedRange[];
   /**
-   * The host names (CALLBACK_HOSTS); `*.shop.example` is every name below. Null if any host is
-   * allowed.
+   * The host names (CALLBACK_HOSTS); `*.shop.example` stands for every name below `shop.example`.
+   * Null if any host is allowed.
    */
   hosts: string[] | null;
 };

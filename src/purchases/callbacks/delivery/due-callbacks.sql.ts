@@ -17,8 +17,8 @@ export const dueCallbacks = (host?: string): DueWork<'callbacks'> => ({
 export type DueDestination = { merchant_id: string; host: string; count: number };
 
 /**
- * Destinations with callbacks due: first one of every merchant, the longest overdue first, then a
- * second one of every merchant that has two, and so on.
+ * Destinations with callbacks due: first one for every merchant, the longest overdue first, then a
+ * second one for every merchant that has two, and so on.
  */
 export async function listDueDestinations(
   db: Handle,

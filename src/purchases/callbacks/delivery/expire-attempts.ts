@@ -12,8 +12,8 @@ export type RetentionDeps = {
 };
 
 /**
- * Deletes a batch of attempts that are older than the retention time, the oldest first. Attempts of
- * a pending callback stay until it is delivered or exhausted. Returns how many were deleted.
+ * Deletes a batch of attempts that are older than the retention period, the oldest first. Attempts
+ * of a pending callback stay until it is delivered or exhausted. Returns how many were deleted.
  */
 export async function expireAttempts(
   deps: RetentionDeps,

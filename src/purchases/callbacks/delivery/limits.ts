@@ -40,14 +40,15 @@ export const connectMilliseconds = (deadlineMilliseconds: number) => deadlineMil
 export const nameServerQuery = { timeout: 1_000, tries: 2 };
 
 /**
- * Shorter than servers keep idle connections, because a callback fails if the server closes one
- * first.
+ * Shorter than the time for which servers keep idle connections, because a callback fails if the
+ * server closes the connection first.
  */
 export const keepAliveMilliseconds = 1_000;
 
 /**
- * A server may say that it keeps them longer (`Keep-Alive: timeout=5`). Then we keep them two seconds
- * less than that, but no longer than this. Opening one costs more than a delivery.
+ * A server may say that it keeps connections longer (`Keep-Alive: timeout=5`). Then we keep them
+ * two seconds less than that, but no longer than this. Opening a connection costs more than a
+ * delivery.
  */
 export const announcedKeepAliveMillisecondsMax = 10_000;
 
@@ -56,8 +57,8 @@ export const responseBodyBytesMax = 64 * 1024;
 export const responseHeaderBytesMax = 16 * 1024;
 
 /**
- * The length of a response that an attempt stores. Receivers choose how long their answers are, and
- * a callback may have 19 of them. This is enough for an error message, and less than 250 KiB for a
+ * How much of a response an attempt stores. Receivers choose how long their answers are, and a
+ * callback may have 19 of them. This is enough for an error message, and less than 250 KiB for a
  * checkout.
  */
 export const storedBodyBytesMax = 8 * 1024;
@@ -103,7 +104,8 @@ export const quickClaimBatchSize = 16 * claimBatchSize;
 export const quickClaimedMin = quickClaimBatchSize / 2;
 
 /**
- * A claimed callback must be sent within ten seconds, to have `leaseSeconds` left for its exchange.
+ * A claimed callback must be sent within ten seconds, so that `leaseSeconds` are left for the
+ * exchange.
  */
 export const claimLeaseSeconds = 10 + leaseSeconds;
 

@@ -14,7 +14,7 @@ type NoteDeps = MerchantMailDeps & { clock: Clock; random: Random; log: Logger }
 export type Delivered = { callback: Callback; reason: string | null };
 
 /**
- * Counts failures in a row of each destination, in the transaction that records the deliveries. A
+ * Counts each destination's consecutive failures, in the transaction that records the deliveries. A
  * destination that keeps failing raises one alert, long before a callback is exhausted. A success
  * clears the count (`moveAttemptsEnded`).
  */

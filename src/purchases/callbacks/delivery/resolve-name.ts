@@ -12,8 +12,8 @@ const loopback: LookupAddress[] = [
 /**
  * Resolves the name of a receiver by asking the name servers of this machine directly. The system's
  * own look-up would block a thread for as long as the name server takes. Merchants choose the
- * names, and files and all other look-ups share the few threads. The hosts file is therefore not
- * read; `localhost` is always this machine.
+ * names, and file access and all other look-ups share the same few threads. The hosts file is
+ * therefore not read; `localhost` is always this machine.
  */
 export function createResolve(servers?: string[]): Resolve {
   return async (hostname) => {

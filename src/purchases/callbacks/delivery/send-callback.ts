@@ -146,7 +146,7 @@ function send(sender: Sender, message: Message): Promise<Exchange> {
   }
   const { origin, pathname, search } = url;
   const body = bodyOf(sender, message, sending);
-  // For bytes undici adds the length itself.
+  // If the body is bytes, undici adds the length itself.
   const headers = message.dribble
     ? { ...message.headers, 'content-length': String(message.body.length) }
     : message.headers;

@@ -65,7 +65,7 @@ const facts = {
   card_expires: '2027-01',
 };
 
-/** Each kind, and the letters of a kind that have sentences of their own. */
+/** Each kind, and the variants of a kind that have sentences of their own. */
 const letters: [
   name: string,
   kind: (typeof shopperMessageKinds)[number],
@@ -80,7 +80,7 @@ const letters: [
 ];
 
 for (const [name, kind, more, changes] of letters) {
-  test(`a ${name} message says in every language whom it is about, and nothing is left blank`, () => {
+  test(`a ${name} message names the shop and the order in every language, and leaves nothing blank`, () => {
     const subjects = languages.map((language) => {
       const about = { kind, facts: { ...facts, ...more } };
       const letter = composeMessage(about, { ...subject, ...changes, language });

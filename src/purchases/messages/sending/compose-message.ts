@@ -30,7 +30,7 @@ export type MessageSubject = {
   card: { brand: string | null; last4: string | null } | null;
   /** Whether the bank forbids every further charge of the card (decision 0027). */
   isForbidden: boolean;
-  /** Where the shopper sees the plan; for a one-time link, that link. */
+  /** The address of the plan page. In a mail with a one-time link, that link. */
   url: string;
   /** A person's answer to the shopper, and the question before it. */
   answer: { text: string; question: string | null } | null;
@@ -137,7 +137,7 @@ const stateKeys = {
   cancelled: 'state_cancelled',
 } as const satisfies Record<PaymentState, string>;
 
-/** `2–4`, or `2, 4` with a gap. Null for one payment. */
+/** `2–4`, or `2, 4` if there is a gap. Null for one payment. */
 function rangeOf(numbers: number[]): string | null {
   const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
   if (numbers.length < 2) return null;

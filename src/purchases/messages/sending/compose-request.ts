@@ -7,8 +7,8 @@ import type { MessageFacts } from '#purchases/messages/message.ts';
 import type { Letter } from './letter.ts';
 
 /**
- * Asks a merchant what it knows of a disputed order. The console is in English, and so is the
- * request. It does not name the shopper: more people may read the merchant's mailbox than its
+ * Asks a merchant what it knows about a disputed order. The request is in English, like the
+ * console. It does not name the shopper: more people may read the merchant's mailbox than its
  * console.
  */
 export function composeRequest(
@@ -26,9 +26,9 @@ export function composeRequest(
     from: oneLine(name),
     subject: `Order ${order}: tell the bank what you know by ${day}`,
     paragraphs: [
-      `A customer disputes ${money} of order ${order} at the bank: ${reason.replaceAll('_', ' ')}. The bank decides by the evidence that it gets.`,
-      'Tell us how the order was delivered and what you wrote to each other, and add the papers that show it: a proof of delivery, messages, an invoice.',
-      `Do so by ${day} at ${time}. After that the bank gets an answer without it.`,
+      `A customer is disputing ${money} of order ${order} with the bank: ${reason.replaceAll('_', ' ')}. The bank decides on the evidence that it receives.`,
+      'Tell us how the order was delivered and what you and the customer wrote to each other, and add the documents that show it: proof of delivery, messages, an invoice.',
+      `Please do so by ${day} at ${time}. After that, we answer the bank without your evidence.`,
     ],
     rows: [],
     link: { label: 'Open the dispute', url: `${consoleUrl}/disputes/${dispute}` },

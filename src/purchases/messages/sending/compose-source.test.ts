@@ -29,7 +29,7 @@ test('quoted-printable text decodes to the text, in short plain lines', () => {
   }
 });
 
-test('the headers of a mail are lines that a server takes', () => {
+test('the headers of a mail are lines that a server accepts', () => {
   const domain = `${'pay.'.repeat(20)}example`;
   for (const name of ['Karoo, Pay', 'Karoo Betaal ê', 'ü'.repeat(90), 'K'.repeat(70)]) {
     const sender = `pay@${domain}`;

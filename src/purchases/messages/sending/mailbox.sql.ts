@@ -26,8 +26,8 @@ export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promi
 }
 
 /**
- * Entries whose recipient contains a text. The newest come first, by their ids: a merchant's clock
- * may be weeks ahead.
+ * Lists entries whose recipient contains `to`. The newest come first, by their ids, because a
+ * merchant's clock may be weeks ahead.
  */
 export async function listMailbox(
   db: Handle,

@@ -12,7 +12,7 @@ import type { Message } from '#purchases/messages/message.ts';
 import { listLinks } from '#purchases/payment-links/payment-link.sql.ts';
 import type { ReadLink } from '#purchases/payment-links/payment-link.ts';
 
-/** The facts that messages of one merchant are written from. */
+/** The facts that one merchant's messages are written from. */
 export type MessageSources = {
   checkouts: Map<
     string,
@@ -32,7 +32,7 @@ export type MessageSources = {
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
-  /** The declines of plans whose messages say with which card to pay. */
+  /** The declines on plans whose messages say which card to pay with. */
   declines: CardDecline[];
   /** The answers to shoppers that the messages are about, by their ids. */
   answers: Awaited<ReturnType<typeof listAnswers>>;
@@ -80,9 +80,8 @@ const saysHowToPay = ({ kind }: Pick<Message, 'kind'>) =>
   kind === 'charge_soon' || kind === 'declined';
 
 /**
- * This takes one statement for a whole batch, one more if a message names a replaced card, one more
- * if a message says with which card to pay, one more if a message is an answer, and two if one is
- * about a payment link.
+ * Takes one statement for a whole batch; one more if any message names a replaced card, if any says
+ * which card to pay with, and if any is an answer; and two more if any is about a payment link.
  */
 export async function listMessageSources(
   db: Handle,

@@ -24,7 +24,10 @@ export function renderText({ paragraphs, rows, link, footer }: Letter): string {
   return plain(`${body}\n\n--\n${footer.join('\n')}\n`);
 }
 
-/** Plain clients may not display no-break spaces and hyphens, which amounts and isiZulu contain. */
+/**
+ * Plain-text clients may not display no-break spaces and hyphens, which amounts and isiZulu
+ * contain.
+ */
 function plain(text: string): string {
   return printable(text.replace(/[\u00a0\u202f]/g, ' ').replaceAll('\u2011', '-'));
 }

@@ -17,7 +17,7 @@ import { isStillTrue, subjectOf } from './send-messages.ts';
 
 type Key = { merchant_id: string; checkout_id: string };
 
-/** A message as it would be written now, and why it cannot be sent again, if it cannot. */
+/** A message as it would be written now. If it cannot be sent again, `refusal` says why. */
 export type ShownMessage = { to: string; subject: string; text: string; refusal: string | null };
 
 /** The shortest time between two copies of one message. */
@@ -26,9 +26,9 @@ const pauseSeconds = 600;
 const copiesMax = 20;
 
 /**
- * The mail of a message for a person at the console. Mails are not kept, so it is written again
- * from the plan as it is now. The shopper's own link is left out, because it would sign the reader
- * in as the shopper.
+ * Shows the mail of a message to a person at the console. Mails are not kept, so it is written
+ * again from the plan as it is now. The shopper's own link is left out, because it would sign the
+ * reader in as the shopper.
  */
 export async function showMessage(
   deps: { database: Database; clock: Clock } & QueueDeps,
@@ -107,15 +107,15 @@ function explainRefusal(
   const now = merchant.now();
   if (!sendsMessages) return 'This service sends no mail.';
   if (sources.checkouts.get(message.checkout_id ?? '')?.erased_at !== null) {
-    return 'The shopper was erased.';
+    return 'The shopper’s data was erased.';
   }
   if (message.kind === 'sign_in_link') {
-    return 'The shopper asks for such a link on the page of the plan.';
+    return 'The shopper can ask for a new link on the plan page.';
   }
   if (message.kind === 'evidence_asked') {
-    return 'The merchant is asked again on the page of the dispute.';
+    return 'To ask the merchant again, open the page of the dispute.';
   }
-  if (message.status === 'pending') return 'It was not sent yet. The service sends it by itself.';
+  if (message.status === 'pending') return 'It has not been sent yet. The service will send it.';
   if (!isStillTrue(message, sources, merchant.localDate(now).toString(), now)) {
     return 'It is no longer true, so it is not sent again.';
   }
@@ -124,7 +124,7 @@ function explainRefusal(
     return 'It was sent again a moment ago. Wait ten minutes before the next one.';
   }
   if (copies.length >= copiesMax) {
-    return `It was sent again ${copiesMax} times. Write to the shopper in another way.`;
+    return `It has been sent again ${copiesMax} times. Contact the shopper in another way.`;
   }
   return null;
 }

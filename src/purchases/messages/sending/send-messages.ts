@@ -54,7 +54,8 @@ export type MessageDeps = {
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
 /**
- * How often the reminder of a paused plan is retried. Once a day would be too late for the charge.
+ * How long the reminder of a paused plan is postponed. A whole day could be too late for the
+ * charge.
  */
 const postponedSeconds = 3 * 3600;
 
@@ -63,8 +64,8 @@ type SendingDeps = MessageDeps & { mail: MailTransport };
 const leaseSeconds = 420;
 /**
  * A batch begins no message after this time, so that it ends and is recorded within its lease: 40
- * seconds are left for recording. If the server is slow, it releases the rest; otherwise another
- * process would claim them after the lease and send them again.
+ * seconds are left for recording. If the mail server is slow, the batch releases the other
+ * messages; otherwise another process would claim them after the lease and send them again.
  */
 const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
 
@@ -144,8 +145,7 @@ async function sendOne(
 ): Promise<Result['outcome']> {
   const today = merchant.localDate(now).toString();
   if (!isStillTrue(message, sources, today, now)) return 'skipped';
-  // The plan is paused. If the pause ends in time, the shopper still learns about the charge before
-  // it.
+  // The plan is paused. If the pause ends in time, the shopper still gets notice of the charge.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
   const { kind } = message;
   const mail =
@@ -196,7 +196,7 @@ function linkMailOf(
   return contentOf(link.customer.email, letter, merchant.language);
 }
 
-/** The merchant may have changed its contact since it was asked. */
+/** The merchant may have changed its contact since the message was queued. */
 function requestOf(
   { console }: MessageDeps,
   merchant: Merchant,
@@ -220,7 +220,10 @@ function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSour
   return instalments.get(checkout_id ?? '')?.find(({ number }) => number === facts.instalment);
 }
 
-/** A reminder of a charge that will not happen, or a request to pay what is paid, is not sent. */
+/**
+ * Whether a message should still be sent. A reminder of a charge that will not happen should not,
+ * nor should a request to pay what has been paid.
+ */
 export function isStillTrue(
   message: Message,
   sources: MessageSources,
@@ -299,7 +302,8 @@ function linkOf(deps: MessageDeps, message: Message, sources: MessageSources): s
 function linkEndOf({ sealing }: MessageDeps, message: Message): string {
   const { kind, facts, sealed_token } = message;
   if (kind === 'declined') return `/manage#${lateToken(sealing, message)}.late.${facts.instalment}`;
-  // The page shows the conversation after the sign-in, which the shopper may have done before.
+  // The page shows the conversation once the shopper has signed in, which may have happened
+  // already.
   if (kind === 'answer') return '/manage#.report';
   if (sealed_token === null) return '';
   const token = sealing.open(sealed_token, messageTokenContext(message));
@@ -329,8 +333,8 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     if (attempts.length > 0) await insertMessageAttempts(db, merchant.id, attempts);
     for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
-      // For the mail of a link there is no alert: the page of the link shows the refusal to the
-      // shop, which gave the address.
+      // The mail with a payment link raises no alert: the link's page in the console shows the
+      // refusal to the shop, which gave the address.
       if (isOver && isOfCheckout(message)) await alertRefused(deps, db, message, outcome);
     }
     const failing = sent.find(
@@ -371,7 +375,7 @@ async function alertRefused(
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
     isPrivate: true,
-    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}". It is not retried: ${response}`,
+    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}", which is not retried: ${response}`,
   });
 }
 
@@ -388,6 +392,6 @@ async function alertFailing(
     kind: 'messages_failing',
     merchant_id: merchant.id,
     isPrivate: true,
-    detail: `Messages to shoppers cannot be sent: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
+    detail: `Messages to shoppers cannot be sent: ${response}. They are retried for three days. Check MAIL_URL and the mail server.`,
   });
 }

@@ -6,15 +6,15 @@ type Pool = ReturnType<typeof createTransport>;
 /**
  * Sends a mail whose source is composed, over a connection of the library's pool. This is only for
  * speed: the library's `sendMail` would make a message of the source and pipe it through more
- * streams. The outbox sends 0.94 as many mails a second as a bare loop over `sendMail`, and sent 0.73
- * with it.
+ * streams. The outbox sends 94 % as many mails a second as a bare loop over `sendMail`. When it
+ * called `sendMail` itself, it sent 73 %.
  */
 export function sendSource(
   { transporter }: Pool,
   { from, to, messageId, source }: { from: string; to: string; messageId: string; source: Buffer },
 ): Promise<{ response: string }> {
-  // The pool may ask for the message again, for another connection, and changes what it gets, so
-  // each call makes a new one.
+  // The pool changes the message that it gets, and may read it again for another connection. So
+  // each mail has a message of its own, and each reading a new stream.
   const message = {
     getEnvelope: () => ({ from, to: [to] }),
     getHeader: () => messageId,

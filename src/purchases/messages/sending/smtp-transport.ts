@@ -15,8 +15,8 @@ export type MailSettings = {
   /** `Karoo Payments <payments@example.com>` or an address alone. */
   from: string;
   /**
-   * Whether nothing is sent over `smtp://` unless the server starts TLS. If not set, TLS is used
-   * when offered.
+   * Whether to send over `smtp://` only if the server starts TLS. Otherwise TLS is used if the
+   * server offers it.
    */
   requiresTls?: boolean;
   deadlineMilliseconds?: number;
@@ -27,11 +27,11 @@ const timeoutMilliseconds = 20_000;
 const connectionsMax = 5;
 const responseMax = 500;
 
-/** Sends through one SMTP server over a few kept connections. */
+/** Sends through one SMTP server, over a few connections that it keeps open. */
 export function smtpTransport(settings: MailSettings): MailTransport {
   const { url, from, requiresTls = false } = settings;
   const deadlineMilliseconds = settings.deadlineMilliseconds ?? mailDeadlineSeconds * 1000;
-  // The library is loaded with the first mail, because a start and most commands send none.
+  // Load the library with the first mail, because most commands never send one.
   const openPool = async () =>
     (await import('nodemailer')).createTransport({
       url,
@@ -115,7 +115,7 @@ const contentOf = (
 type SmtpError = Error & { command?: string; response?: string };
 
 /**
- * The detailed codes (RFC 3463) of a refusal for good: they are about the recipient's address or
+ * The detailed codes (RFC 3463) of a permanent refusal: they are about the recipient's address or
  * mailbox, or about the text. A full mailbox (5.2.2) may be emptied. 5.7.1 may be about us.
  */
 const aboutMessage = /^5\d\d[ -]5\.(1\.([1236]|10)|2\.(?!2\b)\d+|6\.\d+)\b/;
@@ -129,8 +129,9 @@ function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
 }
 
 /**
- * Servers report what they have against us, such as a used-up quota or a relay that is closed to
- * us, at the recipient or the data as well. An operator can fix that, so it is not for good.
+ * Servers may also refuse the recipient or the data because of us, for example because a quota is
+ * used up or the relay is closed to us. An operator can fix that, so such a refusal is not
+ * permanent.
  */
 function isForGood({ command, response = '' }: SmtpError): boolean {
   if (command !== 'RCPT TO' && command !== 'DATA') return false;
