@@ -220,9 +220,9 @@ async function storeCards(
 }
 
 /**
- * Checkouts in two payments, bought a month ago. The first payment was collected, and the second has
- * been due since the last 08:00. A charge that is late by a day would be looked up first (decision
- * 0049).
+ * Checkouts in two payments, bought a month ago. The first payment was collected, and the second
+ * has been due since the last 08:00. A charge that is late by a day would be looked up first
+ * (decision 0049).
  */
 async function insertDue(
   { database: { pool } }: Deps,

@@ -124,7 +124,8 @@ function requestsOf(): Record<string, (side: Side) => string> {
   requests['audit, one subject'] = ({ merchant_id }) =>
     `${wholeLists.audit}&subject=${merchant_id}`;
   requests['merchants by name'] = () => '/api/merchant-names?q=Shop%20500';
-  // Each search finds equally many rows in both databases: eleven orders begin with the second text.
+  // Each search finds equally many rows in both databases: eleven orders begin with the second
+  // text.
   const searches: Record<string, (side: Side) => string> = {
     'an order': ({ checkouts }) => `order-${checkouts / 2}`,
     'a beginning': ({ checkouts }) => `order-${checkouts / 20}`,
@@ -373,8 +374,8 @@ async function fill(
 
 /**
  * Fills the tables that do not belong to checkouts: merchants, integrations and people with a
- * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has full
- * pages of everything. Both have equally many waiting payouts: those of a few days.
+ * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has
+ * full pages of everything. Both have equally many waiting payouts: those of a few days.
  */
 async function fillRegisters(
   client: pg.Client,

@@ -22,7 +22,10 @@ export type CreateResult = {
   bareTail: number;
   memory: number;
   failures: number;
-  /** Our rate divided by that of stripe-mock's payment intents in the same round, if it is installed. */
+  /**
+   * Our rate divided by that of stripe-mock's payment intents in the same round, if it is
+   * installed.
+   */
   toStripeMock: number | null;
   /** Processor time of one create, and of the database for one bare insert, in microseconds. */
   cost: { service: number; database: number; bare: number };

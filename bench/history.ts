@@ -15,8 +15,9 @@ import {
 const days = 365;
 
 /**
- * Opens a connection that fills a database. Its statements have all the time they need, and its rows
- * need not survive a power cut. References are right by construction, so foreign keys are not checked.
+ * Opens a connection that fills a database. Its statements have all the time they need, and its
+ * rows need not survive a power cut. References are right by construction, so foreign keys are not
+ * checked.
  */
 export async function openFill(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
@@ -128,8 +129,8 @@ async function inTurns<Thing>(
 }
 
 /**
- * The tables of a merchant's rows, the largest first. Actions of operators form a chain, which a copy
- * would break.
+ * The tables of a merchant's rows, the largest first. Actions of operators form a chain, which a
+ * copy would break.
  */
 async function readTables(own: pg.Client): Promise<Table[]> {
   const { rows } = await own.query<Table>(

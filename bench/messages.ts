@@ -21,8 +21,8 @@ export type MessagesResult = {
 };
 
 /**
- * Sends due messages through a real SMTP server. It alternates with a bare loop on the same library,
- * which sends the outbox's last message again, over as many connections.
+ * Sends due messages through a real SMTP server. It alternates with a bare loop on the same
+ * library, which sends the outbox's last message again, over as many connections.
  */
 export async function benchMessages(
   options: { count: number; rounds: number },

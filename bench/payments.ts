@@ -25,11 +25,12 @@ export type PaymentsResult = {
 };
 
 /**
- * Compares payments with their callbacks and mails to pgbench, which sends the same writes and locks
- * in the same transactions, prepared. They are the service's own statements, as the server logged
- * them for one payment. pgbench sends no mail, calls no gateway and no shop, and reads nothing but
- * its values. The shoppers, the gateway, the shop and the mail server use the same cores, and pgbench
- * has none of them; `ratioAlone` leaves out their processor time. Returns null without pgbench.
+ * Compares payments with their callbacks and mails to pgbench, which sends the same writes and
+ * locks in the same transactions, prepared. They are the service's own statements, as the server
+ * logged them for one payment. pgbench sends no mail, calls no gateway and no shop, and reads
+ * nothing but its values. The shoppers, the gateway, the shop and the mail server use the same
+ * cores, and pgbench has none of them; `ratioAlone` leaves out their processor time. Returns null
+ * without pgbench.
  */
 export async function benchPayments(
   options: { payments: number; rounds: number },
@@ -165,8 +166,8 @@ function writesIn(log: string): Writes[] {
       else all.push({ begin: null, statements: [logged] });
     }
   }
-  // A payment writes the attempt, the request to the gateway, the outcome, and the callback's attempt
-  // twice.
+  // A payment writes the attempt, the request to the gateway, the outcome, and the callback's
+  // attempt twice.
   if (all.length !== 5) throw new Error(`a payment wrote ${all.length} times`);
   return all;
 }
@@ -182,7 +183,9 @@ function valuesIn(detail: string): (string | null)[] {
   );
 }
 
-/** Moves times to the next day, so that the service neither claims nor sends what pgbench writes. */
+/**
+ * Moves times to the next day, so that the service neither claims nor sends what pgbench writes.
+ */
 function later(value: string): string {
   return value.replaceAll(/\d{4}-\d\d-\d\d(?=[T ]\d\d:)/g, (date) =>
     Temporal.PlainDate.from(date).add({ days: 1 }).toString(),

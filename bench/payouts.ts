@@ -65,8 +65,8 @@ async function fill(deps: Deps, sales: number): Promise<string> {
   const owner = `'${merchant.id}'::uuid`;
   try {
     for (const text of [
-      // Foreign keys are not checked, because the references are right by construction, and the rows
-      // need not survive a power cut.
+      // Foreign keys are not checked, because the references are right by construction, and the
+      // rows need not survive a power cut.
       'set session_replication_role = replica',
       'set synchronous_commit = off',
       `insert into settlement_terms values (${owner}, '2026-01-01', 'whole', 500, 200, 1500, 'kept', 0,

@@ -42,7 +42,8 @@ export function serverMilliseconds(postmaster: number, without: number[]): numbe
 
 /** The time of the children of a process that have ended. */
 function endedMilliseconds(pid: number): number {
-  // The second field is the name in brackets. User and system time of children are fields 16 and 17.
+  // The second field is the name in brackets. User and system time of children are fields 16 and
+  // 17.
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ((Number(fields[13]) + Number(fields[14])) * 1_000) / ticks;

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// Receivers that answer 200 at once, in a separate process. Each has its own port, so it counts as a
-// destination. The process sends the ports to its parent and ends with it.
+// Receivers that answer 200 at once, in a separate process. Each has its own port, so it counts as
+// a destination. The process sends the ports to its parent and ends with it.
 
 const count = Number(process.argv[2]);
 const ports = await Promise.all(

@@ -22,14 +22,14 @@ import { benchSoak } from './soak.ts';
 import { benchCommand, benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
-// npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
-//                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), payments,
-//                              pressure, start
+// npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger,
+//                              payouts, collect, gateways, reconcile, sale, sale-later (after
+//                              3,000 sales), payments, pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
-// npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
-//                              need 16 GB of disk; --checkouts=100000 for fewer, --unpaid=6 for six
-//                              that stay unpaid for each that is sold, --data=FOLDER to keep them for
-//                              the next time (console too). Only if it is asked for
+// npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them,
+//                              which need 16 GB of disk; --checkouts=100000 for fewer, --unpaid=6
+//                              for six that stay unpaid for each that is sold, --data=FOLDER to
+//                              keep them for the next time (console too). Only if it is asked for
 // npm run bench -- citus --plain=URL --citus=URL
 //                              sells on a PostgreSQL server and on a Citus cluster in turns, all of
 //                              whose servers run on this machine. Only if it is asked for

@@ -45,8 +45,8 @@ export const shoppers = 8;
 
 /**
  * Processor time of the service and its database for each step of a sale. The gateway, the shop and
- * the mail server are separate programs, and their time does not count. Creates are sent one by one,
- * so that no two share a commit.
+ * the mail server are separate programs, and their time does not count. Creates are sent one by
+ * one, so that no two share a commit.
  */
 export async function benchSale(
   options: { warmUp: number; sales: number; idleSeconds: number },
@@ -60,8 +60,8 @@ export async function benchSale(
       progress(`sale: ${sold} of ${options.warmUp} to warm up`);
       await sell(shop, Math.min(300, options.warmUp - sold), () => {});
     }
-    // Autovacuum does this within a minute. Until then the server checks foreign keys with plans for
-    // empty tables, which read all checkouts of the merchant.
+    // Autovacuum does this within a minute. Until then the server checks foreign keys with plans
+    // for empty tables, which read all checkouts of the merchant.
     await shop.own.query('analyze');
     const steps = await sellAll(shop, options.sales, (step) => progress(`sale: ${step}`));
     progress('sale: idle');

@@ -297,7 +297,10 @@ export async function approveRefund({ service }: Shop, { merchant_id, id }: Refu
   if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
 }
 
-/** Collects the payments with this number now, and dates that after their due day, as the books expect. */
+/**
+ * Collects the payments with this number now, and dates that after their due day, as the books
+ * expect.
+ */
 export async function collectNow(shop: Shop, sales: Sale[], number: number): Promise<void> {
   const ids = sales.map(({ id }) => id);
   await shop.own.query(

@@ -1,7 +1,7 @@
 // `bin/tranche` and every process of a test run import this file first. Our code then loads some
 // packages as one file each, which scripts/build-packages.mjs has made. This is only for speed:
-// without those files the packages are loaded from node_modules. Finding their 1,450 files took half
-// the time of a start.
+// without those files the packages are loaded from node_modules. Finding their 1,450 files took
+// half the time of a start.
 
 import fs from 'node:fs';
 import module from 'node:module';

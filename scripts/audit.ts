@@ -112,8 +112,8 @@ if (import.meta.main) {
   if (report === null) say('The registry did not answer about vulnerabilities: none were checked.');
   if (signatures === null) say('The registry did not answer about signatures: none were verified.');
   const vulnerable = judgeVulnerabilities(report ?? {}, findReleased(), times);
-  // The tools of the mutation tests have their own lock file. Their signatures could be verified only
-  // once they are installed.
+  // The tools of the mutation tests have their own lock file. Their signatures could be verified
+  // only once they are installed.
   const mutants = path.join(root, 'test/mutants');
   const tools = ask<AuditReport>(['vulnerabilities'], ['--package-lock-only'], mutants);
   const { notes } = judgeVulnerabilities(tools ?? {}, new Set(), times);

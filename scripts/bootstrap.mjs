@@ -1,6 +1,6 @@
-// Makes a fresh clone ready to run: `npm start`, `npm test` and `bin/tranche` call this first. It is
-// plain JavaScript for Node 20, because neither the pinned Node nor any package is installed yet. It
-// writes to stderr only: stdout belongs to the command that follows.
+// Makes a fresh clone ready to run: `npm start`, `npm test` and `bin/tranche` call this first. It
+// is plain JavaScript for Node 20, because neither the pinned Node nor any package is installed
+// yet. It writes to stderr only: stdout belongs to the command that follows.
 //
 //   node scripts/bootstrap.mjs                   installs what runs Tranche and builds its pages
 //   node scripts/bootstrap.mjs --dev             adds what checks it

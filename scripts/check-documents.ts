@@ -262,8 +262,8 @@ export function findUnlistedRooms(root: string): string[] {
 }
 
 /**
- * The README of the invariants must list every invariant that SQL checks. For any other invariant it
- * must name a test.
+ * The README of the invariants must list every invariant that SQL checks. For any other invariant
+ * it must name a test.
  */
 export function findWrongInvariants(root: string): string[] {
   const document = 'src/checks/invariants/README.md';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { mannerOf } from '#platform/database/migrate.ts';
 
 /**
- * The last migration of the newest release. Change it with each release. A migration may remove only
- * what the programs of that release no longer use. It is null until the first release.
+ * The last migration of the newest release. Change it with each release. A migration may remove
+ * only what the programs of that release no longer use. It is null until the first release.
  */
 const lastReleased: number | null = null;
 

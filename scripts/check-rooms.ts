@@ -53,8 +53,8 @@ const innerRooms = [
 ];
 
 /**
- * No group may import values from a later group. The platform may not import types from later groups
- * either.
+ * No group may import values from a later group. The platform may not import types from later
+ * groups either.
  */
 export function findWrongOrder(root: string): string[] {
   const problems: string[] = [];

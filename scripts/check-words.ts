@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING, "Words"
-// and "Style". This finds beginnings and words that made readers stop, as far as a pattern can
-// recognise them.
+// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING,
+// "Words" and "Style". This finds beginnings and words that made readers stop, as far as a pattern
+// can recognise them.
 
 const covered =
   '{bench,examples,migrations,scripts,sdk,src,test,test-gateway,web}/**/*.{css,js,mjs,sql,ts,tsx}';

@@ -9,8 +9,8 @@ export const compiledFolder = path.join(root, 'node_modules/.cache/compiled');
 const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;
 
 /**
- * The environment of processes that start quickly: they compile each module once for all of them, and
- * load some packages as one file each.
+ * The environment of processes that start quickly: they compile each module once for all of them,
+ * and load some packages as one file each.
  */
 export const quickStart = () => ({
   NODE_COMPILE_CACHE: compiledFolder,

@@ -4,8 +4,8 @@ import path from 'node:path';
 /**
  * The test files that take longest, in the order in which a whole run starts them. A browser keeps
  * both cores of a small machine busy, so files that mostly wait for programs or for the database
- * stand between those with a browser. A whole run prints its longest files, so that this list can be
- * updated.
+ * stand between those with a browser. A whole run prints its longest files, so that this list can
+ * be updated.
  */
 export const slowFiles = [
   'test/stories/stories.test.ts',
@@ -64,9 +64,9 @@ export function usesBrowser(file: string): boolean {
 }
 
 /**
- * Matches code that affects its whole process: workers, the environment, signals, and mocked modules
- * or timers. (A mocked method is restored after its test.) It also matches code that starts programs
- * which keep running, because such a file takes long.
+ * Matches code that affects its whole process: workers, the environment, signals, and mocked
+ * modules or timers. (A mocked method is restored after its test.) It also matches code that starts
+ * programs which keep running, because such a file takes long.
  */
 const ofProcess =
   /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.(module|timers)|embedded-postgres\//;

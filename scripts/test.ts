@@ -150,8 +150,8 @@ function minutes(seconds: number): string {
 }
 
 /**
- * In a new clone the first processes would all compile the same modules at once. Instead one compiles
- * them while PostgreSQL starts.
+ * In a new clone the first processes would all compile the same modules at once. Instead one
+ * compiles them while PostgreSQL starts.
  */
 async function fillCompileCache(): Promise<void> {
   if (fs.existsSync(compiledFolder)) return;

@@ -1,7 +1,7 @@
 // Verifies a release in a clone of the commit that it was made from: `npm run release:verify --
 // FILE`. It checks that the file and its bill of materials have the digests in the statement, that
-// the statement names this commit and this lock file, and that every file in the release equals what
-// this clone would make.
+// the statement names this commit and this lock file, and that every file in the release equals
+// what this clone would make.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
-// Builds the package into sdk/dist: JavaScript for Node 20 and newer, with types, and the archive that
-// every installation serves to its merchants. `npm run build`, `npm pack` and the bootstrap run it. It
-// needs only the TypeScript compiler.
+// Builds the package into sdk/dist: JavaScript for Node 20 and newer, with types, and the archive
+// that every installation serves to its merchants. `npm run build`, `npm pack` and the bootstrap
+// run it. It needs only the TypeScript compiler.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,8 +33,8 @@ export function isSdkBuilt() {
 }
 
 /**
- * Packs the files that `npm pack` would. The same sources make the same bytes on every machine, so a
- * merchant's lock file stays valid when a node is installed again.
+ * Packs the files that `npm pack` would. The same sources make the same bytes on every machine, so
+ * a merchant's lock file stays valid when a node is installed again.
  *
  * @param {string} building
  */

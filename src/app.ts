@@ -57,8 +57,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const headers = commonHeaders(deps.baseUrl);
   const app = createServer(deps, headers);
 
-  // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
-  // Route schemas only describe and serialise.
+  // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision
+  // 0008). Route schemas only describe and serialise.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(compileWhenUsed);
   handleErrors(app, deps.metrics);

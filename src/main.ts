@@ -118,7 +118,8 @@ export async function createDeps(
     sendCallback: sender.send,
     async close() {
       databaseClock?.stop();
-      // Requests whose clients are gone may still be in flight. They end before the database closes.
+      // Requests whose clients are gone may still be in flight. They end before the database
+      // closes.
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();

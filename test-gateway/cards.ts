@@ -10,7 +10,8 @@ export type CardBehaviour = {
   /** Whether the shopper must pass a challenge. */
   challenge?: 'required';
   /**
-   * The result of 3-D Secure if the caller requests it. By default the bank approves without asking.
+   * The result of 3-D Secure if the caller requests it. By default the bank approves without
+   * asking.
    */
   three_d_secure?: 'challenge' | 'not_supported';
   /** How a payment on the page is declined, after the challenge if there is one. */

@@ -119,8 +119,8 @@ export function controlDispute(context: Context, form: Form): Answer {
 const isOver = (status: string) => ['won', 'lost', 'warning_closed'].includes(status);
 
 /**
- * The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). With `withheld` the
- * money of a won dispute comes later, when it is `reinstated`.
+ * The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). With `withheld`
+ * the money of a won dispute comes later, when it is `reinstated`.
  */
 export function controlResolution(context: Context, form: Form, id: string): Answer {
   const given = readForm(form, { outcome: 'string', withheld: 'boolean' });

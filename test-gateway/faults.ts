@@ -31,7 +31,7 @@ export type Fault = {
   method: string | null;
   /** A path in which `:id` stands for any single segment: `/v1/payment_intents/:id/capture`. */
   path: string | null;
-  /** Only requests whose idempotency key contains this. */
+  /** The fault strikes only requests whose idempotency key contains this. */
   key_contains: string | null;
   /** How many matching requests pass before the fault strikes. */
   skip: number;

@@ -16,7 +16,7 @@ export type TestGatewayOptions = {
   /** 0 takes any free port. */
   port: number;
   host?: string;
-  /** Where the state is stored across restarts; `:memory:` does not store it. */
+  /** The file that keeps the state across restarts; `:memory:` keeps none. */
   stateFile: string;
   secretKey: string;
   publishableKey: string;
@@ -24,7 +24,9 @@ export type TestGatewayOptions = {
   publicUrl?: string;
   /** Origins whose pages may show the card frame. It is read at each request, so it may grow. */
   pageOrigins?: string[];
-  /** The current time in milliseconds since the epoch, for merchants whose own time is not known. */
+  /**
+   * The current time in milliseconds since the epoch, for merchants whose own time is not known.
+   */
   now?: () => number;
   account?: Partial<Account>;
   /** Where events are posted. */

@@ -32,8 +32,8 @@ export function header(request: IncomingMessage, name: string): string | null {
 }
 
 /**
- * The address of a request. A path that begins with two slashes names no other host. A target that is
- * not an address leads nowhere.
+ * The address of a request. A path that begins with two slashes names no other host. A target that
+ * is not an address leads nowhere.
  */
 export function readUrl({ url: target = '/' }: IncomingMessage): URL {
   const origin = 'http://gateway';
@@ -41,7 +41,7 @@ export function readUrl({ url: target = '/' }: IncomingMessage): URL {
   return URL.parse(given) ?? new URL('/', origin);
 }
 
-/** An id that stands in a path. */
+/** An id in a path. */
 export function readId(encoded = ''): string {
   try {
     return decodeURIComponent(encoded);

@@ -91,7 +91,8 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     goBack(context, response, decide(context, id, secret, decision), decision);
     return true;
   }
-  // The page was opened again after it was answered: from the browser's history, or in a second tab.
+  // The page was opened again after it was answered: from the browser's history, or in a second
+  // tab.
   if (awaitsBank(context, intent)) html(response, 200, challengePage(context, intent));
   else goBack(context, response, intent, 'approve');
   return true;

@@ -8,7 +8,9 @@ import type { Store } from './store.ts';
 export type Running = {
   readonly secretKey: string;
   readonly publishableKey: string;
-  /** The current time in milliseconds since the epoch, for merchants whose own time is not known. */
+  /**
+   * The current time in milliseconds since the epoch, for merchants whose own time is not known.
+   */
   readonly now: () => number;
   readonly store: Store;
   readonly faults: Faults;

@@ -19,7 +19,9 @@ export type HyperswitchPart = {
 type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
-  /** `stored_by`: the charge with the shopper that stored it. Charges without the shopper name it. */
+  /**
+   * `stored_by`: the charge with the shopper that stored it. Charges without the shopper name it.
+   */
   payment_method: { card: string; authenticated: boolean; stored_by?: string };
   setup_intent: {
     challenge: string | null;
@@ -163,8 +165,8 @@ const prepareStatements = (database: DatabaseSync) => ({
 
 /**
  * Keeps the state in one SQLite file. An effect, the answer kept under its key and the merchant's
- * time are committed together, and a commit waits for the disk, so that nothing that was answered is
- * lost.
+ * time are committed together, and a commit waits for the disk, so that nothing that was answered
+ * is lost.
  */
 export class Store {
   readonly #database: DatabaseSync;
@@ -228,7 +230,7 @@ export class Store {
     );
   }
 
-  /** Lists objects, newest first; with `after`, only those older than that one. */
+  /** Lists objects, newest first; with `after`, only those older than that object. */
   list<K extends Kind>(
     kind: K,
     filter: { customer?: string | undefined; after?: string | undefined; limit: number },
@@ -281,7 +283,7 @@ export class Store {
 
   /**
    * Payments, and cards that were stored without a payment, newest first. `since` and `until` are
-   * included.
+   * inclusive.
    */
   payments(filter: {
     customer: string | undefined;
@@ -345,7 +347,7 @@ export class Store {
     this.#statements.pruneKeys.run(merchant, before);
   }
 
-  /** Deletes everything of a merchant. */
+  /** Deletes everything that belongs to a merchant. */
   forget(merchant: string): void {
     for (const statement of this.#statements.forgetting) statement.run(merchant);
     this.#times.delete(merchant);
@@ -360,7 +362,7 @@ export class Store {
     this.#times.set(merchant, Math.max(now, this.#times.get(merchant) ?? now));
   }
 
-  /** The time is saved with the next effect. A call without an effect need not be remembered. */
+  /** The time is saved with the next effect. A call without an effect need not save it. */
   saveTime(merchant: string): void {
     const now = this.#times.get(merchant);
     if (now !== undefined) this.#statements.saveTime.run(merchant, now);

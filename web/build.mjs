@@ -5,7 +5,8 @@
 //   web/dist/pay/manifest.json   the script's name and integrity hash
 //   web/dist/docs/*.js           scripts of the documentation pages
 //   web/dist/console/index.html  the operators' console; its files are in web/dist/console/assets
-//   web/dist/packages/*.js       packages that the service loads as one file each (scripts/build-packages.mjs)
+//   web/dist/packages/*.js       packages that the service loads, each as one file
+//                                (scripts/build-packages.mjs)
 //   web/dist/stamp               the hash of all sources (stamp.mjs)
 
 import { createHash } from 'node:crypto';

@@ -19,7 +19,7 @@ function escaped(value) {
 
 const trusted = (text) => new Markup(text);
 
-/** Where a sandbox keeps what it would have sent; no other shop has this. */
+/** The mailbox in which a sandbox keeps the mails to shoppers. Other services have none. */
 const mailbox = process.env.MAILBOX_URL;
 
 // ---------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ function standing({ status, refund, payment_url }) {
   if (refund?.status === 'requested' || refund?.status === 'pending') {
     const text =
       refund.status === 'requested'
-        ? 'Your refund was requested and waits to be approved.'
+        ? 'Your refund was requested and is waiting for approval.'
         : 'Your refund was approved and is being processed.';
     return { tone: 'waiting', short: 'Refund in progress', title: 'Refund in progress', text };
   }

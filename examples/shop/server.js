@@ -1,6 +1,6 @@
-// A shop that takes payment in instalments, using only Node and @tranche/merchant. This file has, in
-// order: placing an order, the callback, look-ups, refunds, pages. Tranche's `npm start` starts it;
-// to start it by hand, use the settings below.
+// A shop that takes payment in instalments, using only Node and @tranche/merchant. This file has,
+// in order: placing an order, the callback, look-ups, refunds, pages. Tranche's `npm start` starts
+// it; to start it by hand, use the settings below.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -89,7 +89,8 @@ const callbacks = callbackHandlers({
     }
     settle(order, status, number_of_payments, 'Signed callback verified');
   },
-  // Events are sent only if the operator enabled them: tranche integrations events ID --enable refunds
+  // Events are sent only if the operator enabled them: tranche integrations events ID --enable
+  // refunds
   onEvent({ event, sequence, data }) {
     if (event !== 'refund.updated') return;
     const order = store.list().find(({ refund }) => refund?.id === data.id);
@@ -125,7 +126,9 @@ function settle(order, status, number_of_payments, how) {
 /** The limit is five look-ups of each kind a minute, so there is one every thirteen seconds. */
 const lookUpSeconds = 13;
 
-/** Finishes an order whose checkout was requested but got no answer, for example before a restart. */
+/**
+ * Finishes an order whose checkout was requested but got no answer, for example before a restart.
+ */
 async function finishOneOrder() {
   const order = store.nextToLookUp(({ status, checkout_id }) => {
     return status === 'pending' && checkout_id === undefined;
@@ -192,9 +195,9 @@ let readingRules = null;
 let askedForRulesAt = 0;
 
 /**
- * Bands and terms, for "from … a month". The limit is five requests an hour, so the answer is kept for
- * an hour, and after a failure the next request waits for a quarter. A page waits for Tranche only
- * until there was a first answer; later it shows the last one.
+ * Bands and terms, for "from … a month". The limit is five requests an hour, so the answer is kept
+ * for an hour, and after a failure the next request waits for a quarter of an hour. A page waits
+ * for Tranche only until the first answer; later it shows the last one.
  */
 async function readRules() {
   const kept = store.config();
@@ -250,7 +253,7 @@ const routes = {
   'GET /orders/:id': ({ id, cart }) => {
     const order = store.find(id);
     if (!order) return nothingHere(cart);
-    // The cart is emptied after the purchase, unless its content has changed since.
+    // The cart is emptied after the purchase, unless its contents have changed since.
     const isBought = order.status === 'paid' && order.cart === writeCart(cart);
     return page(pages.order(order, isBought ? new Map() : cart), 200, isBought ? '' : undefined);
   },

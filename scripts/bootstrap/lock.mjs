@@ -103,8 +103,8 @@ function readLock() {
 }
 
 /**
- * Renames the lock before removing it, so that only one of several waiting starts removes it. If the
- * renamed file turns out to be the new lock of a quicker start, it is put back.
+ * Renames the lock before removing it, so that only one of several waiting starts removes it. If
+ * the renamed file turns out to be the new lock of a quicker start, it is put back.
  * @param {string} text
  */
 function removeStale(text) {

@@ -75,7 +75,8 @@ export function stagePackages(folder) {
 }
 
 /**
- * Writes package.json and package-lock.json with what `choose` leaves of the project's dependencies.
+ * Writes package.json and package-lock.json with what `choose` leaves of the project's
+ * dependencies.
  * @param {string} folder
  * @param {(manifest: any) => any} choose
  */

@@ -25,7 +25,9 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   terminal: Terminal;
   /** Standard input, for commands that take `-` as a file. */
   stdin: AsyncIterable<Buffer | string>;
-  /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
+  /**
+   * Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`.
+   */
   print(answer: object, human: () => string): void;
 };
 
@@ -51,7 +53,7 @@ type Definition<O extends ParseArgsOptionsConfig> = {
   run(context: Context<O>): Promise<number | undefined>;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: each command's own options are checked where it is defined.
+// biome-ignore lint/suspicious/noExplicitAny: a command's options are checked where it is defined.
 export type Command = Definition<any>;
 
 /** Checks a command's `run` against its options. */

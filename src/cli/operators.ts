@@ -273,7 +273,7 @@ const showConfirmed = (terminal: Terminal, person: Person): string =>
     ['Roles', person.roles.join(', ')],
     ['Merchants', merchantsOf(person)],
     [
-      'Can be second approver',
+      'Can be the second approver',
       person.unconfirmed_since === null
         ? 'yes'
         : `no, unconfirmed since ${showTime(person.unconfirmed_since)}`,

@@ -54,7 +54,7 @@ async function open(context: Context, subject: string): Promise<Dispute> {
     const payment = merchant_id && (await findInstalment(db, { merchant_id, checkout_id }, number));
     if (!payment) {
       throw new OperatorError(
-        `There is no payment ${subject}. Its ID is the checkout's ID and its number: CHECKOUT_ID:2.`,
+        `There is no payment ${subject}. A payment's ID is the checkout's ID and its number: CHECKOUT_ID:2.`,
       );
     }
     if (payment.status !== 'collected' || payment.payment_ref === null) {

@@ -96,7 +96,8 @@ function valueReaders(
 }
 
 /**
- * Settings that may come from a file whose name is in `NAME_FILE`. Containers pass secrets this way.
+ * Settings that may come from a file whose name is in `NAME_FILE`. Containers pass secrets this
+ * way.
  */
 export const secretSettings = [
   'ALERT_WEBHOOK_SECRET',

@@ -1,8 +1,9 @@
 declare const isName: unique symbol;
 
 /**
- * The name of a gateway in the settings. A row keeps the name of the gateway that holds its payment,
- * and every request for the payment goes to that one. Only `gatewayName` turns a text into a name.
+ * The name of a gateway in the settings. A row keeps the name of the gateway that holds its
+ * payment, and every request for the payment goes to that one. Only `gatewayName` turns a text into
+ * a name.
  */
 export type GatewayName = string & { readonly [isName]: true };
 

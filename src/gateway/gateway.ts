@@ -182,7 +182,7 @@ export type Gateway = {
   /** The heartbeats that databases left at the gateway (decision 0097). */
   listHeartbeats(): Promise<Heartbeat[]>;
 
-  /** Writes a database's heartbeat into its slot. `heartbeat_ref` is null if it is the first one. */
+  /** Writes a database's heartbeat into its slot. `heartbeat_ref` is null for the first. */
   writeHeartbeat(
     heartbeat: Omit<Heartbeat, 'heartbeat_ref'> & { heartbeat_ref: string | null },
   ): Promise<void>;
@@ -476,7 +476,7 @@ export type RefundState = {
  * use. The caller keeps its row open and finds out later.
  */
 export class OutcomeUnknown extends Error {
-  /** `no_answer`: the gateway cannot be reached or fails. `too_many`: it asks for fewer requests. */
+  /** `no_answer`: the gateway is away or fails. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;

@@ -18,8 +18,8 @@ type PageMembers = Pick<MerchantRow, 'short_name' | 'no_fees' | 'language'> & Me
 export type PageChange = Partial<Omit<PageMembers, 'logo'>> & { logo?: Buffer | null };
 
 /**
- * Sets what shoppers read about a merchant. Absent members keep their values. `was` holds the values
- * that the operator read; the change is refused if they have changed since.
+ * Sets what shoppers read about a merchant. Absent members keep their values. `was` holds the
+ * values that the operator read; the change is refused if they have changed since.
  */
 export async function changePage(
   deps: OperatorDeps,

@@ -277,8 +277,8 @@ export function explainBadRules(rules: unknown): string | null {
 }
 
 /**
- * Explains which band begins below what its shortest term needs; null if none does. Longer terms are
- * offered once the amount can be split into payments that the gateway accepts.
+ * Explains which band begins below what its shortest term needs; null if none does. Longer terms
+ * are offered once the amount can be split into payments that the gateway accepts.
  */
 export function explainSmallPayments(
   rules: Rule[],

@@ -94,7 +94,8 @@ export const takesAnswer = ({ status }: Stripe.Dispute) =>
   status === 'needs_response' || status === 'warning_needs_response';
 
 /**
- * Stages evidence, or submits it. As with Stripe, certain test evidence decides the dispute at once.
+ * Stages evidence, or submits it. As with Stripe, certain test evidence decides the dispute at
+ * once.
  */
 export function answerDispute(
   context: Context,

@@ -168,12 +168,12 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/** How long a bank waits for an answer after the session in which its challenge began. */
+/** How long a bank waits for an answer after the end of the session in which it asked. */
 const challengeSeconds = 10 * 60;
 
 /**
- * Whether the bank still takes an answer. Hyperswitch cancels a payment that waits for one only in
- * its own tables, and learns of the answer afterwards.
+ * Whether the bank still takes an answer. When Hyperswitch cancels a payment that is waiting for an
+ * answer, it changes only its own tables, and learns of the answer afterwards.
  */
 export function awaitsBank(
   context: Context,

@@ -24,7 +24,7 @@ function createElements(publishableKey, given) {
     _clientSecret: given.clientSecret,
     create(type, elementOptions) {
       if (type !== 'payment') throw new Error(`There is no element ${type}.`);
-      if (element !== null) throw new Error('There is one card form already.');
+      if (element !== null) throw new Error('There is already a card form.');
       element = new CardElement(
         publishableKey,
         () => options,

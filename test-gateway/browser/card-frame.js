@@ -140,7 +140,7 @@ async function createToken() {
   return { confirmationToken: { id: answer.id, object: answer.object } };
 }
 
-/** Confirms a payment of the other protocol. The page learns its status and where to go next. */
+/** Confirms a payment in the other protocol. The page learns its status and where to go next. */
 async function confirmPayment({ clientSecret, returnUrl }) {
   const { error, card } = readCard();
   if (error) return { error };

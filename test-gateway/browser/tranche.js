@@ -29,7 +29,7 @@ function createElements(publishableKey, given) {
   return {
     create(type, elementOptions) {
       if (type !== 'payment' && type !== 'card') throw new Error(`There is no element ${type}.`);
-      if (element !== null) throw new Error('There is one card form already.');
+      if (element !== null) throw new Error('There is already a card form.');
       element = new CardElement(
         publishableKey,
         () => options,

@@ -136,7 +136,7 @@ const readQuery = (url: URL): Record<string, unknown> =>
     ]),
   );
 
-/** If the published document does not describe an answer, this program has a mistake. */
+/** Fails if the published document does not describe an answer: this program then has a bug. */
 function check(schema: Schema, answer: object): void {
   const validator = validatorOf(schema);
   if (validator.Check(answer)) return;

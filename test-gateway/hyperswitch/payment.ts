@@ -21,7 +21,7 @@ export function findPayment(context: Context, id: string): KeptPayment | null {
   return findIntent(context, id) ?? context.store.find('setup_intent', id);
 }
 
-/** Hyperswitch's names of the card networks. */
+/** Hyperswitch's names for the card networks. */
 const networks = { visa: 'Visa', mastercard: 'Mastercard', amex: 'AmericanExpress' } as const;
 
 const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString();
@@ -92,7 +92,7 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
   };
 }
 
-/** The server changes the use of a card that was entered, if the acquirer cannot charge it later. */
+/** The server changes the intended use of an entered card that the acquirer cannot charge later. */
 function futureUsage({ account }: Context, kept: KeptPayment): PaymentAnswer['setup_future_usage'] {
   const asked = isSetup(kept) ? 'off_session' : kept.object.setup_future_usage;
   const isEntered = kept.object.payment_method !== null;
@@ -130,7 +130,7 @@ const ourNames = {
   connector: 'test_acquirer',
 } as const;
 
-/** The acquirer's name of the payment. It gave none if it did not answer in time. */
+/** The acquirer's id for the payment, or null if the acquirer did not answer in time. */
 function transactionOf(kept: KeptPayment): string | null {
   if (isSetup(kept)) return kept.hidden.attempt?.id ?? null;
   const isUnheard = kept.object.last_payment_error?.decline_code === 'TIMEOUT';
@@ -169,7 +169,7 @@ function cardMembers(
       : null) ??
     errorOf(kept)?.payment_method ??
     null;
-  // A hold stores its card, also if it is cancelled afterwards.
+  // A hold stores its card, even if it is cancelled afterwards.
   const wasHeld = status === 'cancelled' && !isSetup(kept) && kept.object.latest_charge !== null;
   const isDone =
     wasHeld || ['succeeded', 'requires_capture', 'partially_captured'].includes(status);

@@ -285,7 +285,7 @@ function failAtAcquirer(
   savePayment(context, payment);
 }
 
-/** One that was captured in part can be cancelled: the server only writes another status. */
+/** A payment captured in part can be cancelled, although the server only writes another status. */
 const uncancellable = ['failed', 'succeeded', 'cancelled'];
 
 export function cancelPayment(
@@ -305,8 +305,8 @@ export function cancelPayment(
 }
 
 /**
- * Lists payments, newest first. A cursor includes its own payment: `starting_after` gives the newest
- * of all that were created since, and `ending_before` the older ones.
+ * Lists payments, newest first. A cursor includes its own payment: `starting_after` lists the
+ * newest of the payments created since then, and `ending_before` the older ones.
  */
 export function listPayments(
   context: Context,

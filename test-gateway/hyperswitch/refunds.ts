@@ -107,7 +107,9 @@ export function retrieveRefund(context: Context, isAsked: boolean, id: string): 
   return present(known(stored, context), context);
 }
 
-/** A refund as far as the server knows it: a pending one has no news until the acquirer is asked. */
+/**
+ * A refund as far as the server knows it: a pending one has no news until the acquirer is asked.
+ */
 const known = (stored: Kept<'refund'>, context: Context): Kept<'refund'> =>
   stored.object.status === 'pending' && !stored.hidden.isAsked
     ? stored

@@ -13,7 +13,7 @@ import {
 
 // The part of Hyperswitch's published OpenAPI document (version 1) that the service uses, rewritten
 // by hand. Like the real server, it refuses a request with a member that is not here. In an answer
-// such a member is a mistake.
+// such a member is a bug.
 
 const ownId = Type.String({ minLength: 30, maxLength: 30 });
 const customerId = Type.String({ minLength: 1, maxLength: 64 });

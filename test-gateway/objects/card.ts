@@ -21,7 +21,8 @@ function cardDetails(card: CardBehaviour, expiry: Expiry): Stripe.PaymentMethod.
     display_brand: card.brand === 'amex' ? 'american_express' : card.brand,
     exp_month: expiry.exp_month,
     exp_year: expiry.exp_year,
-    // The fingerprint of a card is always the same, as with a real card, and does not reveal the number.
+    // The fingerprint of a card is always the same, as with a real card, and does not reveal the
+    // number.
     fingerprint: `test${card.name.replaceAll('_', '')}`.padEnd(16, '0').slice(0, 16),
     funding: 'credit',
     generated_from: null,

@@ -57,7 +57,7 @@ export function updateDispute(context: Context, form: Form, id: string): Answer 
     return ok(presentDispute(context, dispute));
   }
   refuseUnlessOpen(object);
-  // As with Stripe, evidence is submitted unless the caller says to stage it only.
+  // As with Stripe, evidence is submitted unless the caller asks only to stage it.
   const evidence = (given.evidence ?? {}) as Record<string, string>;
   for (const name of evidenceTexts) {
     if ((evidence[name]?.length ?? 0) > evidenceCharactersMax) {

@@ -2,7 +2,9 @@ import { invalidRequest } from './errors.ts';
 
 export type Form = { [name: string]: string | Form };
 
-/** Reads `a[b][c]=1&d[]=2&d[]=3` as nested members. A list becomes members with numbers as names. */
+/**
+ * Reads `a[b][c]=1&d[]=2&d[]=3` as nested members. A list becomes members with numbers as names.
+ */
 export function parseForm(text: string): Form {
   const form: Form = Object.create(null);
   for (const [path, value] of new URLSearchParams(text)) {

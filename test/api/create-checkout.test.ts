@@ -256,7 +256,7 @@ describe('amounts', () => {
     }
   });
 
-  test('only terms whose payments the gateway takes are on offer', async () => {
+  test('only terms whose payments the gateway accepts are offered', async () => {
     const caller = await createAccount(service);
     // Operators could write such a band before the gateway's minimum was known.
     await moveRules(service.deps.database.db, caller.merchant.id, [
@@ -712,7 +712,7 @@ describe('notify_url', () => {
     });
   }
 
-  test('CALLBACK_ALLOW opens the ranges that it lists, and CALLBACK_HOSTS keeps all but its hosts out', async () => {
+  test('CALLBACK_ALLOW opens the ranges that it lists, and CALLBACK_HOSTS keeps out all hosts but its own', async () => {
     const allowing = await startService({
       env: {
         BASE_URL: 'https://sandbox.example',
@@ -776,7 +776,7 @@ describe('malformed requests', () => {
     ['a repeated member', within('"amount":150000'), /^The body has the member "amount" twice\.$/],
     ['a repeated unknown member', within('"x":1,"x":1'), /the member "x" twice/],
     [
-      'a repeated member in other spelling',
+      'a repeated member in another spelling',
       within('"\\u0061mount":1'),
       /the member "amount" twice/,
     ],
@@ -819,7 +819,7 @@ describe('malformed requests', () => {
     ['a cut-off sequence', [0xe2, 0x82]],
     ['Latin-1', [0xe9]],
   ] as const) {
-    test(`invalid UTF-8 is malformed, also in a member that is ignored: ${name}`, async () => {
+    test(`invalid UTF-8 is malformed, even in a member that is ignored: ${name}`, async () => {
       const text = within('"x":"<here>"');
       const [head = '', tail = ''] = text.split('<here>');
       const answer = await postBytes(
@@ -906,7 +906,7 @@ describe('malformed requests', () => {
     assert.equal((await postText(valid, { 'content-encoding': 'identity' })).status, 200);
   });
 
-  test('a missing Content-Type is refused, with a body and without', async () => {
+  test('a missing Content-Type is refused, with or without a body', async () => {
     for (const payload of [valid, undefined]) {
       const response = await service.app.inject({
         method: 'POST',

@@ -124,7 +124,7 @@ test('a checkout that is not successful cannot be refunded', async () => {
 });
 
 describe('the window', () => {
-  // Johannesburg is UTC+2: local midnight is 22:00 UTC of the day before.
+  // Johannesburg is UTC+2: local midnight is 22:00 UTC on the day before.
   for (const [mode, bought, asked, detail] of [
     ['manual', '2027-01-01T08:00:00Z', '2027-01-01T08:00:00Z', null],
     ['manual', '2027-01-01T08:00:00Z', '2027-04-11T21:59:59.999Z', null],

@@ -17,8 +17,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// Requests made from our own descriptions, mostly as described and partly not. Every answer must be
-// one that the description has, in its form, and never a fault of ours.
+// Requests generated from our own descriptions, most of them as described. Every answer must be one
+// that the description lists, in the described form, and never a fault of ours.
 
 const count = process.env.TRANCHE_TEST_LONG ? 20_000 : 400;
 
@@ -237,7 +237,7 @@ function requestsOf(operation: Operation) {
 
 const statuses = new Map<string, number>();
 
-test(`${count} generated requests get answers that are described, and no fault of ours`, async () => {
+test(`${count} generated requests get only answers that are described, and no fault of ours`, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat().chain((index) => requestsOf(operations[index % operations.length] as Operation)),
@@ -262,7 +262,7 @@ test(`${count} generated requests get answers that are described, and no fault o
           `${operation.method} ${operation.path} ${answer.statusCode}`,
           (statuses.get(`${operation.method} ${operation.path} ${answer.statusCode}`) ?? 0) + 1,
         );
-        // A parameter of `..` makes another path, which no operation describes.
+        // The parameter `..` leads to another path, which no operation describes.
         if (new URL(path, 'http://host').pathname !== path) return;
         if (isHead) return assert.equal(answer.body, '', about);
         const isValid = operation.responses[String(answer.statusCode)];

@@ -11,8 +11,8 @@ import { challengeCard, type Paying, startPaying, visa } from '../support/paymen
 import { actingOn } from '../support/plan-attempts.ts';
 import { checkoutBody, createAccount, liftLimits, type Service, send } from '../support/service.ts';
 
-// One request per endpoint that must succeed. `npm run test:quick` runs these and the tests of pure
-// rules. The test at the end finds an endpoint that is missing here.
+// One request per endpoint, which must succeed. `npm run test:quick` runs these and the tests of
+// pure rules. The test at the end finds an endpoint that is missing here.
 
 let paying: Paying;
 let service: Service;
@@ -52,7 +52,7 @@ async function createRefund(): Promise<string> {
   return answer.body.data.id;
 }
 
-/** A payout of one line. How payouts are made is shown elsewhere. */
+/** Makes a payout of one line. Other tests are about how the service makes payouts. */
 async function makePayout(): Promise<{ id: string; amount: number }> {
   const merchant_id = paying.account.merchant.id;
   const { db } = service.deps.database;
@@ -306,7 +306,7 @@ describe('a correct request succeeds', () => {
     const [, list = ''] = /the same\s+machine: ([\s\S]*?)\s+for yourself\./.exec(text) ?? [];
     const listed = [...list.matchAll(/`(\/[^`]*)`/g)].map(([, path = '']) => path);
     const served = listRoutes().map(({ path }) => path.replace(/^(\/[^/*]*).*$/, '$1'));
-    // It exists only beside a secret for events.
+    // The route /gateway exists only if the secret for events is set.
     assert.deepEqual(listed.toSorted(), [...new Set([...served, '/gateway'])].toSorted());
   });
 
@@ -314,7 +314,7 @@ describe('a correct request succeeds', () => {
     const missing = listRoutes()
       .filter(({ method, path }) => method !== 'HEAD' && !isPage(method, path))
       .map(({ method, path }) => `${method} ${path}`)
-      // This one answers 404, because it is for addresses without a page.
+      // `GET /docs*` answers 404, because it is for addresses without a page.
       .filter((endpoint) => endpoint !== 'GET /docs*' && !(endpoint in paths));
     assert.deepEqual(missing, []);
   });

@@ -507,7 +507,7 @@ describe('over a real connection', () => {
     });
   }
 
-  test('headers that are too long are called too long', async () => {
+  test('headers that are too long are refused as too long', async () => {
     for (const bytes of [
       `GET /api/config HTTP/1.1\r\nHost: x\r\nX-Y: ${'y'.repeat(32 * 1024)}\r\n\r\n`,
       `GET /api/config?x=${'y'.repeat(32 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`,

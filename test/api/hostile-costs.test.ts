@@ -11,8 +11,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// The cost of a request is counted as work: how often each block of our code and of the libraries
-// ran. The count is the same on every machine, whatever else runs there.
+// The cost of a request is the number of times that blocks of our code and of the libraries ran. It
+// is the same on every machine, whatever else runs there.
 
 let service: Service;
 let account: Account;
@@ -32,7 +32,7 @@ after(async () => {
   await service.close();
 });
 
-/** How often blocks of code ran since the last call. */
+/** How many times blocks of code have run since the last call. */
 async function countSteps(): Promise<number> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const ranges = result.flatMap(({ functions }) => functions.flatMap((one) => one.ranges));
@@ -57,7 +57,7 @@ function post(path: string, body: string, headers: object) {
   return service.app.inject({
     method: 'POST',
     url: path.replace('{link}', link),
-    // Each request comes from another network, because this does not measure limits.
+    // Each request comes from another network, because this test is not about limits.
     remoteAddress: `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
     headers: {
       'content-type': 'application/json',
@@ -133,15 +133,15 @@ const strange: Family[] = [
 
 const largest = 256 * 1024;
 
-describe('the largest body of a known caller costs at most 20 steps a byte, in linear work', () => {
+describe('the largest body of a known caller costs at most 20 steps a byte, and the work is linear', () => {
   for (const [about, path, body, headers] of known) {
     test(about, async () => {
       const [quarter, large] = [body(largest / 4), body(largest)];
       const few = await stepsOf(path, quarter, headers);
       const many = await stepsOf(path, large, headers);
       assert.ok(many < 20 * Buffer.byteLength(large), `${many} steps`);
-      // The body is four times as large, so the work may be about four times as much. The minimum is
-      // there because even a small request costs something.
+      // The body is four times as large, so the work may be about four times as much. The minimum
+      // is there because even a small request costs something.
       assert.ok(many < 5 * Math.max(few, 10_000), `${many} steps after ${few}`);
     });
   }

@@ -91,7 +91,7 @@ test('a retry with the same key and body gets the first refund, as it was answer
   assert.equal(await countRows('refund_requests', caller), 1);
 });
 
-test('white space does not make a body another one', async () => {
+test('bodies that differ only in white space count as the same', async () => {
   const first = await post('/api/checkouts', 'spaced', checkoutBody());
   const answer = await send(service, account, 'POST', '/api/checkouts', {
     body: JSON.stringify(checkoutBody(), null, 2),
@@ -104,7 +104,7 @@ test('white space does not make a body another one', async () => {
 });
 
 describe('a key that was used', () => {
-  test('with another body is a 422, also when the other body is not valid', async () => {
+  test('with another body is a 422, even if the other body is not valid', async () => {
     const caller = await createAccount(service);
     await post('/api/checkouts', 'k', checkoutBody(), caller);
     for (const body of [
@@ -153,7 +153,7 @@ describe('a key that was used', () => {
   });
 });
 
-test('a refusal of the body alone is replayed, on every process', async () => {
+test('a refusal that depends only on the body is replayed, on every process', async () => {
   const caller = await createAccount(service);
   const { customer, ...rest } = checkoutBody().checkout;
   const first = await post('/api/checkouts', 'k', { checkout: rest }, caller);
@@ -190,7 +190,8 @@ describe('a refusal that time or state can lift leaves the key free', () => {
 
   test('a refund on the day of purchase', async () => {
     const caller = await createAccount(service, { refund_mode: 'auto' });
-    // The order is bought in the afternoon, so that 10:00 on the next day is within the key's 24 hours.
+    // The order is bought in the afternoon, so that 10:00 on the next day is within the key's 24
+    // hours.
     const now = clock.now().toZonedDateTimeISO('Africa/Johannesburg');
     const afternoon = now.add({ days: 1 }).withPlainTime('14:00');
     clock.advance({ milliseconds: afternoon.epochMilliseconds - now.epochMilliseconds });

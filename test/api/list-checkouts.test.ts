@@ -323,7 +323,7 @@ test('reading all pages while rows are created shows every row that existed at t
   );
 });
 
-test('created_at never ascends down the list, with creators whose clocks disagree', async () => {
+test('created_at never ascends down the list, even if the clocks of the creators disagree', async () => {
   const early = await startService({
     clock: movableClock('2026-11-15T07:59:58Z'),
     databaseUrl: service.databaseUrl,

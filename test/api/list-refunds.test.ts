@@ -138,7 +138,7 @@ test("a merchant's list holds nothing of another merchant's", async () => {
   assert.deepEqual(ids(await list('', other)), [own]);
 });
 
-test('created_at never ascends down the list, with creators whose clocks disagree', async () => {
+test('created_at never ascends down the list, even if the clocks of the creators disagree', async () => {
   const late = await startService({
     clock: movableClock('2026-11-15T08:00:03Z'),
     databaseUrl: service.databaseUrl,

@@ -49,7 +49,7 @@ describe('the payment page is limited', () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: numberOf('challenge') });
     const path = '/v1/payment_intents/:id';
-    // Counts look-ups with a fault that strikes every one and changes nothing.
+    // Count the look-ups with a fault that strikes each of them and changes nothing.
     await paying.gateway.fault({ fault: 'latency', ms: 0, method: 'GET', path, times: 1_000 });
     const begun = performance.now();
     const answers = await inParallel(100, () => shopper.send('GET', 'return'));
@@ -62,7 +62,7 @@ describe('the payment page is limited', () => {
     assert.ok(isSpaced, `${lookUps} look-ups in ${seconds} seconds`);
   });
 
-  test('per link and network: 10 documents a minute, and pages go on', async () => {
+  test('per link and network: 10 documents a minute, while pages still open', async () => {
     const shopper = await paying.shopper();
     await shopper.pay(1);
     await paying.pass({ days: 1 });

@@ -160,7 +160,7 @@ describe('creating', () => {
     ],
     ['an expiry beyond 30 days', () => ({ expires_at: inDays(31) }), /at most 30 days from now/],
     [
-      'an expiry that is no time',
+      'an expiry that is not a time',
       () => ({ expires_at: '2026-13-01' }),
       /expires_at must be a time/,
     ],
@@ -196,7 +196,7 @@ describe('creating', () => {
     assertRefusedLike(await post({ amount: 160_000 }, key), 422, /was already used/);
   });
 
-  test('an intermediary creates and reads links of merchants that it manages, no others', async () => {
+  test('an intermediary creates and reads links of merchants that it manages, and of no others', async () => {
     const { deps } = paying.service;
     const managed = await createAccount(paying.service);
     const platform = await createIntegration(deps, 'test', {
@@ -606,7 +606,7 @@ describe('mailing', () => {
     await assert.rejects(mail(till.id), /address of the shopper/);
   });
 
-  test('a shop mails 100 links in 24 hours, even at once, and a refused one is not created', async () => {
+  test('a shop can mail 100 links in 24 hours, even at once, and a refused one is not created', async () => {
     const { deps } = paying.service;
     const shop = await createAccount(paying.service);
     const offer = (index: number) =>
@@ -637,7 +637,7 @@ describe('mailing', () => {
     await offer(105);
   });
 
-  test('an erased shopper’s mails are deleted, one that waits is not sent, and no link names them', async () => {
+  test('an erased shopper’s mails are deleted, a waiting one is not sent, and no link names the shopper', async () => {
     const { deps } = paying.service;
     const email = 'fourth@mail.example';
     const sent = await create({ mail: true, customer: { email } });
@@ -654,7 +654,7 @@ describe('mailing', () => {
     assert.deepEqual([await mailsOf(sent.id), await mailsOf(waiting.id)], [['sent'], ['skipped']]);
   });
 
-  test('a link that names a shopper as another record of theirs does is erased too', async () => {
+  test('a link whose reference contains a shopper’s name from another record is erased too', async () => {
     const { deps } = paying.service;
     const email = 'zodwa@mail.example';
     const customer = { email, first_name: 'Zodwa', last_name: 'Khumalo' };
@@ -707,7 +707,7 @@ describe('mailing', () => {
     });
   }
 
-  test('an answer of the mail server that comes after its shopper was erased is not kept', async () => {
+  test('an answer of the mail server that comes after the shopper was erased is not kept', async () => {
     const { deps } = paying.service;
     const email = 'fifth@mail.example';
     const { id } = await create({ mail: true, customer: { email } });
@@ -723,7 +723,7 @@ describe('mailing', () => {
     assert.deepEqual([await mailsOf(id), await answersOf(id)], [['skipped'], []]);
   });
 
-  test('an address gets five links of a shop in 24 hours, however it is written', async () => {
+  test('an address gets five links from a shop in 24 hours, however it is written', async () => {
     const email = 'sixth@mail.example';
     for (let at = 0; at < 5; at += 1) await create({ mail: true, customer: { email } });
     const customer = { email: 'Sixth@Mail.example' };

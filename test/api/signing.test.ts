@@ -75,7 +75,7 @@ test('a refused request is kept for the signature doctor: bounded, for three day
   for (const body of sent.toReversed()) await post(body, `x-${own.signing_key}`, own);
   const rows = await kept();
   assert.equal(rows.length, 10);
-  // Rows of one millisecond come in any order.
+  // Rows from the same millisecond come in any order.
   const find = (body: string) => rows.find(({ body_bytes }) => body_bytes === body.length);
   assert.equal(find(long)?.body.length, 16_384);
   assert.ok(find(secretive));
@@ -192,16 +192,16 @@ describe('a wrong signature', () => {
       `${valid}\n`,
     ],
     [
-      'is a digest of SHA-256',
+      'is a SHA-256 digest',
       ({ signing_key }) => hmac(signing_key, valid, 'sha256').digest('base64'),
       /SHA-256 digest: use HMAC-SHA512/,
     ],
     [
-      'has no key',
+      'was made without a key',
       () => createHash('sha512').update(valid).digest('base64'),
       /plain digest, without a key/,
     ],
-    ['is of another body', ({ signing_key }) => sign(signing_key, withMember('"x":1')), null],
+    ['covers another body', ({ signing_key }) => sign(signing_key, withMember('"x":1')), null],
     [
       'was made with the key without its prefix',
       ({ signing_key }) => sign(signing_key.replace('sig_sandbox_', ''), valid),
@@ -209,7 +209,7 @@ describe('a wrong signature', () => {
     ],
   ];
   for (const [name, signatureFor, hint, body = valid] of cases) {
-    test(`${name}: 400 that shows the expected signature${hint ? ' and names the mistake' : ''}, also while signing is optional`, async () => {
+    test(`${name}: 400 that shows the expected signature${hint ? ' and names the mistake' : ''}, even while signing is optional`, async () => {
       const caller = await createAccount(service);
       const answer = await post(body, signatureFor(caller), caller);
       const expected = `${mismatch} Expected ${sign(caller.signing_key, valid)}.`;
@@ -452,7 +452,7 @@ describe('signing is sticky', () => {
     assertRefused(await unsigned(caller), 400, mustSign);
   });
 
-  test('at once, also on another process with a cached integration', async () => {
+  test('at once, even on another process with a cached integration', async () => {
     const second = await startService({ clock, databaseUrl: service.databaseUrl });
     try {
       const caller = await createAccount(service);
@@ -478,7 +478,7 @@ describe('signing is sticky', () => {
       await completeTestCheckout(service, caller.merchant, id);
       const refund = JSON.stringify({ checkout_id: id, amount: 1 });
 
-      // Plays the transaction of a signed request that locked the integration first.
+      // This is the transaction of a signed request that locked the integration first.
       const { pool } = service.deps.database;
       const rival = await pool.connect();
       try {
@@ -496,7 +496,7 @@ describe('signing is sticky', () => {
           answer = one;
         });
         for (let isWaiting = false; !isWaiting; ) {
-          assert.equal(answer, null, 'it waits for the integration');
+          assert.equal(answer, null, 'it waits for the lock on the integration');
           isWaiting = await isLockAwaited(pool);
         }
         await rival.query('update integrations set signing_required_at = $2 where id = $1', [

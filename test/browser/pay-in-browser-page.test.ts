@@ -136,8 +136,8 @@ describe('the hosted page, served by the real server', { skip: noBrowser }, () =
         await term(page, 3).check();
         await page.getByText('By paying, you agree').waitFor();
         await typeCard(page, visa);
-        // Choosing a term moves what is below it. In a slow browser that comes too late after the
-        // input, and would count as an unexpected shift.
+        // Choosing a term moves what is below it. In a slow browser that shift comes too late after
+        // the input, and would count as an unexpected one.
         const chosenAt = await page.evaluate<number>('performance.now()');
         const hold = await visit.hold();
         await payButton(page).click();

@@ -17,8 +17,8 @@ import {
 } from '../support/shop.ts';
 import { until } from '../support/until.ts';
 
-// Whatever the shopper, the browser or the network does, there is one outcome, the page says it
-// plainly, and it never offers to pay twice.
+// Whatever the shopper, the browser or the network does, there is one outcome, the page states it
+// plainly, and the page never offers to pay twice.
 
 const networkErrors = /Failed to load resource/;
 
@@ -79,7 +79,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser }, () => {
       await pay(page, '4000000000009995', 3);
       await page.getByText('not enough funds').waitFor();
       await typeCard(page, visa);
-      // Scrolls to the button and waits until it stands still.
+      // This scrolls to the button and waits until it stands still.
       await payButton(page).click({ trial: true });
       const box = await payButton(page).boundingBox();
       assert.ok(box);

@@ -20,7 +20,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   before(async () => {
     cards = await startCardEntry();
     // Final states return to the shop, and the tests look at the page that returns. (A route of the
-    // context would answer, too, but turn the browser's cache off.)
+    // context would also answer, but would turn off the browser's cache.)
     gallery = await startGallery(cards.cardEntry, { staysOnPage: true });
     cards.pageOrigins.push(gallery.url);
     browser = await connectBrowser();
@@ -70,7 +70,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     });
   }
 
-  test('another language keeps the choice and the card, and is what the page pays in', async () => {
+  test('a change of language keeps the choice and the card, and the payment names the new language', async () => {
     await page.goto(`${gallery.url}/pay/approved`);
     await ready(page);
     await page.getByRole('radio', { name: /6 payments/ }).check();
@@ -163,7 +163,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     }
   });
 
-  test('an amount and the parts of a price stay on one line, also at twice the zoom', async () => {
+  test('an amount and the parts of a price stay on one line, even at twice the zoom', async () => {
     for (const state of ['open', 'open-odd-amounts', 'open-isizulu']) {
       await page.goto(`${gallery.url}/pay/${state}`);
       for (const width of [195, 320, 390, 1280]) {
@@ -234,12 +234,14 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     return await context.newPage();
   }
 
-  /** Opens an address. The previous page may return to the shop meanwhile, which aborts this once. */
+  /**
+   * Opens an address. The previous page may return to the shop meanwhile, which aborts this once.
+   */
   async function open(address: string): Promise<void> {
     await page.goto(address).catch(() => page.goto(address));
   }
 
-  /** Opens a state of the gallery and performs the attempt that leads to it. */
+  /** Opens a state of the gallery and does what leads to it. */
   async function reach(name: string): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);

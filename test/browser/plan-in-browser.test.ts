@@ -134,7 +134,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
   );
 
   scenario(
-    'the back button closes a choice, and asking too often is answered by name',
+    'the back button closes a choice, and a shopper who asks too often is told so',
     { tolerates: refusals },
     async ({ link, page }) => {
       await page.goto(link);
@@ -142,7 +142,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await page.getByLabel('E-mail address').fill('sipho@example.com');
       const ask = page.getByRole('button', { name: 'Send me a link' });
       for (let count = 0; count < 3; count += 1) {
-        // The words of the last answer stay, so they do not tell that this one has come.
+        // The words of the last answer stay, so they do not show that this answer has come.
         await Promise.all([page.waitForResponse(`${link}/link`), ask.click()]);
         await page.getByText('Check your e-mail.').waitFor();
       }
@@ -158,7 +158,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
     },
   );
 
-  scenario('a message to the merchant stands on the page after it is sent', {}, async (visit) => {
+  scenario('a message to the merchant is on the page after it is sent', {}, async (visit) => {
     const { page, shopper } = visit;
     await signIn(visit, page);
     await page.getByRole('button', { name: 'Something is wrong' }).click();
@@ -211,7 +211,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
 
   for (const width of isLong ? [390, 1280] : [390]) {
     scenario(
-      `the mail about a decline leads to another card through the bank: the plan is clean and goes on, at ${width} px`,
+      `the mail about a decline leads to another card through the bank: the plan is clean and continues, at ${width} px`,
       {
         card: cards.laterLost,
         payments: 3,
@@ -221,8 +221,8 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
         const { link, page, shopper } = visit;
         await visit.advance(month);
         await followMail(visit, 'Your payment of R 500,00 to Bean There did not go through');
-        // The link of the mail signs the shopper in and leads to the card. The lost card cannot pay,
-        // so the page proposes another one.
+        // The link of the mail signs the shopper in and leads to the card. The lost card cannot
+        // pay, so the page proposes another one.
         await heading(page, 'Pay R 500,00').waitFor();
         assert.equal(page.url(), link);
         // That session covers only what is late. A link that a shopper asks for continues with what

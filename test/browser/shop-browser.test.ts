@@ -63,7 +63,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   ] as const;
   let inspections = 0;
 
-  /** The page is not wider than the window, and axe finds nothing; in `test:long` in both looks. */
+  /** Asserts that the page fits the window and passes axe; in `test:long` in both looks. */
   async function inspect(page: Page): Promise<void> {
     const before = page.viewportSize();
     inspections += 1;
@@ -116,7 +116,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     }
   });
 
-  test('buys in three payments past the bank, reads the mails as they arrive, and is refunded', async () => {
+  test('buys in three payments through a challenge, reads the mails as they arrive, and is refunded', async () => {
     await visit(async (page, context) => {
       await page.goto(shopUrl);
       await inspect(page);

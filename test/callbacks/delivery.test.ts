@@ -74,7 +74,7 @@ function place(answer: Answering): { url: string; path: string; received(): Rece
 
 const refuse: Answering = () => ({ status: 500 });
 
-/** Runs the work with a deadline that comes once the receiver was asked at this path. */
+/** Runs the work with a deadline that passes once the receiver has a request at this path. */
 async function impatiently<T>(url: string, work: () => Promise<T>): Promise<T> {
   const { deps } = service;
   const { callbackAllow: allowed, sendCallback } = deps;
@@ -693,7 +693,9 @@ describe('the signature of a callback', () => {
     return names[0]?.[0] as string;
   }
 
-  /** Checkouts that were created before the keys change, so that no request is signed after that. */
+  /**
+   * Checkouts that were created before the keys change, so that no request is signed after that.
+   */
   const prepared = new Map<string, string[]>();
   async function prepare(account: Account, signed: boolean): Promise<void> {
     const ids: string[] = [];
@@ -919,7 +921,7 @@ describe('a crash loses no callback', () => {
         whenSent?.();
         return new Promise<never>(() => {});
       },
-      // Marks the attempt as sent at once, without the usual pause.
+      // Mark the attempt as sent at once, without the usual pause.
       sentExchanges: { add: (run: () => void) => run(), remove() {}, close() {} },
     };
     void deliverFirstOf(deps, id);
@@ -960,7 +962,7 @@ describe('a crash loses no callback', () => {
       else void deliverMerchantCallbacks(deps, account.merchant);
       await sent.promise;
       paying.clock.advance({ seconds: 16 });
-      // Counts the unknown attempt, and claims nothing more.
+      // This counts the unknown attempt, and claims nothing more.
       if (trigger === 'first') await deliverMerchantCallbacks(service.deps, account.merchant);
     }
     for (const [seconds, count] of [
@@ -1047,7 +1049,7 @@ describe('a crash loses no callback', () => {
     paying.clock.advance({ minutes: 10 });
     const sent = Promise.withResolvers<void>();
     const dead = new AbortController();
-    // Other tests' callbacks may be due as well: wait until this one was sent.
+    // Other tests' callbacks may be due as well, so wait until this one has been sent.
     const died = dying((to) => {
       if (to === url) sent.resolve();
     });

@@ -83,7 +83,9 @@ function sender(allowed: string, options: Options = {}) {
 const post = (url: string, allowed = loopback, options: Options = {}) =>
   sender(allowed, options).send({ url, headers, body });
 
-/** On this clock the deadline never comes, so only the limit of a connection can end an exchange. */
+/**
+ * On this clock the deadline never comes, so only the limit of a connection can end an exchange.
+ */
 const patientClock: Clock = {
   ...systemClock,
   sleep: (_milliseconds, signal) =>
@@ -351,7 +353,7 @@ describe('no receiver takes longer than the deadline', () => {
         const before = socket.bytesWritten;
         hasBegun = () => how === 'says nothing' || socket.bytesWritten > before;
       });
-      // On this clock the deadline comes when the receiver was asked and something has dripped.
+      // On this clock the deadline passes once the receiver has the request and has sent something.
       let now = 0;
       const sleep = async (milliseconds: number) => {
         await until('the receiver', () => hasBegun());
@@ -512,7 +514,7 @@ describe('at most 64 KiB of a response body are read', () => {
   });
 });
 
-test('an exchange knows its connection, also when the connection is used again', async () => {
+test('an exchange knows its connection, even when the connection is used again', async () => {
   const certificate = authority.certify(['one.example', 'two.example']);
   const versions = ['TLSv1.2', 'TLSv1.3'] as const;
   const [one, two] = await Promise.all(

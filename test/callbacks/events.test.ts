@@ -24,7 +24,7 @@ import { type Account, createAccount, send } from '../support/service.ts';
 import { recordStatements } from '../support/statements.ts';
 
 // Callbacks about refunds, disputes and payouts, for integrations that asked for them (decision
-// 0033). Each test has a merchant of its own and continues at the time of the one before.
+// 0033). Each test has a merchant of its own and continues at the time at which the last one ended.
 
 let paying: Paying;
 let nomsa: Tranche;
@@ -240,7 +240,7 @@ test('a payout is sent to each integration that acts for the merchant, at its ow
   );
 });
 
-test('no event is sent if it is disabled, of a revoked integration or of a v1 order without an address for events', async () => {
+test('no event is sent if its kind is disabled, for a revoked integration, or for a v1 order without an address for events', async () => {
   const { account, shopper } = await scene('refunds,disputes');
   const disabled = await events(account, '--disable', 'refunds');
   assert.deepEqual([disabled.events, disabled.events_url], [['disputes'], null]);

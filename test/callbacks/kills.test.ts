@@ -49,7 +49,7 @@ async function startScene(t: TestContext) {
         );
         return rows;
       }),
-    /** Kills the service and starts it again. Returns when it was dead. */
+    /** Kills the service and starts it again. Returns the time of the kill. */
     async restart(): Promise<number> {
       await kill(sandbox);
       const killedAt = performance.now();
@@ -140,7 +140,7 @@ describe('a service that is killed', { concurrency: true }, () => {
       await pass('5m');
       assert.ok(
         deliveries(true).every((count) => count === 1),
-        'no retry of what was sent before ten minutes have passed',
+        'what was sent is not retried within ten minutes',
       );
       await pass('4m');
       for (const row of await read(all.map(({ id }) => id))) {

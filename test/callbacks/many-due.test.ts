@@ -125,8 +125,8 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
     places.set(path.split('/')[1] ?? '', index);
   }
   assert.equal(places.size, small.length + 2);
-  // With fair turns, the small merchants are done when the busy one has had as many deliveries as each
-  // of them. Some may be later, because the server may have answered their claim slowly.
+  // With fair turns, the small merchants are done when the busy one has had as many deliveries as
+  // each of them. Some may be later, because the server may have answered their claim slowly.
   const lasts = [...small.keys()].map((index) => places.get(`small-${index}`) ?? 0);
   const early = lasts.filter((last) => last < expected * 0.6);
   assert.ok(

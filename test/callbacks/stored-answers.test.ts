@@ -166,7 +166,7 @@ describe('attempts expire', () => {
     assert.deepEqual([tried.length, attempts, attempts_expired, status], [0, 19, 19, 'exhausted']);
   });
 
-  test('the oldest first, and a re-trigger goes on with the next number', async (t) => {
+  test('the oldest first, and a re-trigger continues with the next number', async (t) => {
     const { receiver, read } = await deliver(t, () => ({ status: 500 }), 19);
     days(20);
     receiver.answer = () => ({});

@@ -273,7 +273,7 @@ test('alerts list shows a failing receiver, and its exhausted callbacks once the
   const [closed] = await listed('--status', 'closed');
   assert.deepEqual([closed.kind, closed.subject_id], ['callback_exhausted', lost?.id]);
   await closeEndedAlerts(service.deps);
-  assert.deepEqual(kindsOf(await listed()), ['destination_failing'], 'a callback waits');
+  assert.deepEqual(kindsOf(await listed()), ['destination_failing'], 'callbacks wait for it');
   for (const member of ['id', 'at', 'kind', 'integration_id', 'merchant_id', 'detail']) {
     assert.ok(member in ours[0], member);
   }
@@ -323,7 +323,7 @@ test('an alert is taken by one operator and closed with a reason, and then leave
   );
 });
 
-test('two operators who take an alert at once: one has it', async () => {
+test('when two operators take an alert at once, one gets it', async () => {
   const owner = await createAccount(service);
   await endedCallbacks(1, 'exhausted', owner);
   const { data } = await tranche.json('alerts', 'list', '--limit', '1000');

@@ -137,7 +137,7 @@ test('a database of the other environment is not migrated', async () => {
   });
 });
 
-test('two environments that claim a database at once: one gets it', async () => {
+test('when two environments first use a database at once, one gets it', async () => {
   await withMigratedDatabase(async (url) => {
     const database = openDatabase(url, { log, maxConnections: 6 });
     try {
@@ -239,7 +239,7 @@ test('each table is distributed once as listed, and foreign keys are restored af
   });
 });
 
-/** Later migrations do such things to tables that are already in place. */
+/** Later migrations do such things to tables that are already distributed. */
 const later = [
   'alter table checkouts add column test_note text check (length(test_note) < 9);',
   'alter table checkouts add constraint test_amount check (amount < 1000000000000) not valid;',

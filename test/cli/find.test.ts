@@ -562,10 +562,10 @@ test('every search and every list reads an index, and sorts nothing but its own 
   }
 });
 
-test('an order is found by its beginning, by its amount, and a reference that means two is refused', async () => {
+test('an order is found by the beginning of its reference and by its amount, and a reference that fits two is refused', async () => {
   const account = await createAccount(paying.service);
   const made = [];
-  // The oldest one has the highest number in the order of references.
+  // The reference of the oldest order comes last in the order of references.
   const old = `Begin-${account.merchant.id}-9`;
   await paying.shopper({ client_reference_id: old, amount: 123_458 }, account);
   for (const end of ['1', '10']) {
@@ -586,13 +586,13 @@ test('an order is found by its beginning, by its amount, and a reference that me
     const newest = (await find(beginning, ...scope, '--limit', '2')).map(({ id }) => id);
     assert.deepEqual(newest, [second, first], 'the newest come first');
     const [whole, ...more] = await find(`${beginning}1`, ...scope, '--limit', '1');
-    assert.deepEqual([whole?.id, more], [first, []], 'a whole value goes before newer ones');
+    assert.deepEqual([whole?.id, more], [first, []], 'an exact match goes before newer orders');
   }
   for (const text of ['1234,57', 'R 1 234,57', '1,234.57']) {
     assert.deepEqual(idsOf(await find(text, ...merchant)), [first, second].sort(), text);
   }
   const shown = await tranche.json('checkouts', 'show', `Begin-${account.merchant.id}-1`);
-  assert.equal(shown.id, first, 'a whole value goes before a beginning');
+  assert.equal(shown.id, first, 'an exact match goes before a beginning');
   await tranche.refused(
     1,
     /means more than one checkout\. Give one of these:/,
@@ -607,7 +607,7 @@ test('an order is found by its beginning, by its amount, and a reference that me
   assert.deepEqual(await listed('--shopper', 'no-one@example.com'), []);
 });
 
-test('a text is read as a name in every order that people write one', () => {
+test('a text is read as a name in every order in which people write one', () => {
   assert.deepEqual(namesIn('Dlamini'), [{ last: 'Dlamini', first: null }]);
   assert.deepEqual(namesIn('Dlamini, Thandi'), [
     { last: 'Dlamini Thandi', first: null },

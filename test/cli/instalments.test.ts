@@ -32,7 +32,7 @@ async function overdue(account = paying.account) {
   return shopper;
 }
 
-test('overdue payments are listed by merchant, the longest due first', async () => {
+test('overdue payments are listed by merchant, the longest overdue first', async () => {
   const account = await createAccount(paying.service);
   const [first, second] = [await overdue(account), await overdue(account)];
   const list = async (...how: string[]) => {
@@ -83,7 +83,7 @@ test("an overdue payment is charged again only by an operator's retry", async ()
   await tranche.refused(1, /is collected: only an overdue payment/, ...retry);
 });
 
-test('a payment that a refund took, and an unknown payment, are not charged', async () => {
+test('a payment that a refund cancelled, and an unknown payment, are not charged', async () => {
   const { id } = await overdue();
   const { body } = await send(paying.service, paying.account, 'POST', '/api/refunds', {
     body: { checkout_id: id, amount: 120_000 },

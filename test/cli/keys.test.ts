@@ -61,7 +61,7 @@ test('every signing key and bank account is re-encrypted under a new master key,
   });
 });
 
-test('another cipher opens what the one before sealed, and re-encrypts it', async () => {
+test('after a change of the cipher, earlier secrets still open and can be re-encrypted', async () => {
   await withService(async (service) => {
     const account = await createAccount(service);
     const { databaseUrl } = service;
@@ -80,7 +80,7 @@ test('another cipher opens what the one before sealed, and re-encrypts it', asyn
   });
 });
 
-test('it processes several batches, reports progress, and two runs re-encrypt each key once', async () => {
+test('re-encryption works in batches, reports progress, and two runs re-encrypt each key once', async () => {
   await withService(async (service) => {
     for (let count = 0; count < 7; count += 1) await createAccount(service);
     const env = { MASTER_KEY: newKey, MASTER_KEY_PREVIOUS: masterKey };
@@ -130,7 +130,7 @@ test('a key that no master key opens is named, and the others are re-encrypted',
   });
 });
 
-test('credentials are never sealed under another master key than the service’s', async () => {
+test('credentials are never sealed under a master key other than the service’s', async () => {
   await withService(async (service) => {
     const account = await createAccount(service);
     const tranche = commandLine({ DATABASE_URL: service.databaseUrl, MASTER_KEY: newKey });
@@ -163,7 +163,7 @@ test('after the loss of the master key each integration can get a new signing ke
   });
 });
 
-test('after the loss of the master key the next one is changed without the accounts that were replaced', async () => {
+test('after the loss of a master key, bank accounts that were replaced do not block a change of the next one', async () => {
   await withService(async (service) => {
     const { merchant } = await createAccount(service);
     const { databaseUrl } = service;

@@ -78,7 +78,7 @@ for (const words of all) {
   });
 }
 
-test('a command is listed once, and its file has what is listed', async () => {
+test('each listed command is in the file that the list names', async () => {
   for (const entry of catalogue) {
     const listed = 'commands' in entry ? entry.commands : [entry];
     for (const { name, load } of listed) assert.equal((await load()).name, name);
@@ -159,7 +159,7 @@ test('the file of a killed sandbox does not count as a running one', async () =>
   }
 });
 
-test('a log on standard input may be longer than memory, because it is read line by line', async () => {
+test('a log on standard input may be larger than memory, because it is read line by line', async () => {
   let chunks = 0;
   async function* endless() {
     for (;;) {
@@ -197,7 +197,7 @@ test('all bad settings are listed at once', async () => {
   await bad.refused(1, /DATABASE_URL[\s\S]*MASTER_KEY/, 'merchants', 'list');
 });
 
-test('a page tells to run the program by the name under which it can be called', async () => {
+test('a page calls the program by the name under which the reader can run it', async () => {
   const pages: string[] = [];
   const write = (text: string) => pages.push(text);
   const io = { stdout: { write }, stderr: { write }, env: {}, program: '../bin/tranche' };

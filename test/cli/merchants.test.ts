@@ -97,7 +97,7 @@ test("without --json a page of 80 columns shows amounts in the merchant's locale
   for (const line of listed.stdout.split('\n')) assert.ok(line.length <= 80, line);
 });
 
-test('an operator sets, changes and takes back the preselected term', async () => {
+test('an operator sets, changes and removes the preselected term', async () => {
   const { id, preselected_term } = await create('--preselect', '3');
   assert.equal(preselected_term, 3);
   const shown = await tranche.run('merchants', 'show', id);
@@ -117,7 +117,7 @@ test('an operator sets, changes and takes back the preselected term', async () =
   assert.equal((await tranche.run('merchants', 'rules', id)).code, 2, 'nothing to change');
 });
 
-test('an alert names the system’s user who removes the threshold for a second person', async () => {
+test('an alert names the system user who removes the threshold for a second approver', async () => {
   const { id } = await create('--four-eyes-above', '50000');
   await tranche.json('merchants', 'rules', id, '--four-eyes-above', '40000');
   const removed = await tranche.json('merchants', 'rules', id, '--four-eyes-above', 'none');
@@ -154,7 +154,7 @@ test('a merchant has the default threshold until it gets its own, and a looser o
   assert.equal(await alerts((await create('--four-eyes-above', 'none')).id), 1);
 });
 
-test('an operator sets and takes back what shoppers read about a merchant', async () => {
+test('an operator sets and removes what shoppers read about a merchant', async () => {
   const { id } = await create();
   const page = (...options: string[]) => tranche.json('merchants', 'page', id, ...options);
   const named = await page('--short-name', 'BEAN', '--no-fees', 'yes');
@@ -304,7 +304,7 @@ const badRules: [about: string, rules: unknown, message: RegExp][] = [
   ['no bands', [], /at least one band/],
   ['no list', { from_amount: 1, to_amount: 2, terms: [1] }, /must be a list/],
   ['null', null, /must be a list/],
-  ['a band that is no object', [5], /Band 1 must be an object/],
+  ['a band that is not an object', [5], /Band 1 must be an object/],
   ['a band that is null', [null], /Band 1 must be an object/],
   ['a band that is a list', [[1, 2, [1]]], /Band 1/],
   ['overlapping bands', [band(1, 10), band(10, 20)], /Band 2 must begin above 10/],
@@ -320,7 +320,7 @@ const badRules: [about: string, rules: unknown, message: RegExp][] = [
   ['an amount beyond all reason', [band(1, 1e15)], /to_amount must be a positive integer/],
   ['no terms', [band(1, 10, [])], /terms must be a list of at least one/],
   ['missing terms', [{ from_amount: 1, to_amount: 2 }], /terms must be a list/],
-  ['terms that are no list', [band(1, 10, 3)], /terms must be a list/],
+  ['terms that are not a list', [band(1, 10, 3)], /terms must be a list/],
   ['unsorted terms', [band(100, 200, [3, 1])], /distinct integers from 1 to 120, ascending/],
   ['a term twice', [band(100, 200, [1, 3, 3])], /distinct integers/],
   ['a term of zero', [band(100, 200, [0, 1])], /distinct integers/],
@@ -329,7 +329,7 @@ const badRules: [about: string, rules: unknown, message: RegExp][] = [
   ['a term as a string', [band(100, 200, ['3'])], /distinct integers/],
   ['a term of eleven years', [band(1000, 2000, [132])], /distinct integers/],
   [
-    'payments that the gateway does not take',
+    'payments that the gateway does not accept',
     [band(1000, 2000), band(5999, 9000, [6])],
     /Band 2: 5999 cents cannot be split into 6 payments of at least 1000 cents/,
   ],

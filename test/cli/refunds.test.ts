@@ -85,7 +85,7 @@ describe('refunds list', () => {
 });
 
 describe('refunds approve', () => {
-  test('above the threshold of the merchant a second operator has to approve it too', async () => {
+  test('above the merchant’s threshold, a second operator has to approve it too', async () => {
     const account = await createAccount(paying.service);
     const { id } = account.merchant;
     await tranche.json('merchants', 'rules', id, '--four-eyes-above', '20000');
@@ -142,7 +142,7 @@ describe('refunds approve', () => {
     assertFits(page.stdout);
   });
 
-  test('by two operators at once is done once', async () => {
+  test('by two operators at once takes effect once', async () => {
     const { id, books } = await paid(1);
     await paying.pass({ days: 2 });
     const refund = await ask(id, 30_000);
@@ -263,7 +263,7 @@ describe('refunds decline', () => {
 });
 
 describe('refunds retry', () => {
-  test('splits the rest anew if the remainder allows it', async () => {
+  test('splits the rest again if the remainder allows it', async () => {
     const { id } = await paid(1, { card: refusesRefunds });
     await paying.pass({ days: 2 });
     const refund = await ask(id, 100_000);

@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** A second is longer than a node caches the integration of a client secret. */
+/** A node caches the integration of a client secret for less than a second. */
 const forASecond = () => clock.advance({ seconds: 1 });
 
 const rotate = (account: { id: string }, credential: string, ...more: string[]) =>

@@ -23,7 +23,7 @@ const shopServer = path.join(import.meta.dirname, '../../examples/shop/server.js
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
 let tranche: Tranche;
-/** There is one for each drill, because the drills run concurrently. */
+/** One receiver for each drill, because the drills run concurrently. */
 const receivers: Receiver[] = [];
 /** The signing key is being rotated, and the shop has both keys. */
 let keys: string[];
@@ -73,8 +73,8 @@ async function placeOrder(answerTo: (order: Order) => Answering) {
 }
 
 /**
- * A clock that counts the pauses that a drill makes, and not those of the machine. A sleep with a
- * signal is a time limit, not a pause.
+ * A clock that counts the pauses of a drill, and not those of the machine. A sleep with a signal is
+ * a time limit, not a pause.
  */
 function pausesAlone(): Clock {
   let paused = 0;
@@ -218,7 +218,7 @@ describe('the drill', { concurrency: true }, () => {
     const faults: [fault: string, answer: typeof careful, failed: string[], watched?: 'watched'][] =
       [
         [
-          'it verifies what it has parsed and written anew',
+          'it verifies what it has parsed and serialised again',
           (order) => (received, count) => {
             const raw = Buffer.from(JSON.stringify(JSON.parse(received.raw.toString())));
             return careful(order)({ ...received, raw }, count);
@@ -226,7 +226,7 @@ describe('the drill', { concurrency: true }, () => {
           ['reserialised_body'],
         ],
         [
-          'it knows one key only, and crashes over an order that it does not know',
+          'it knows only one key, and crashes on an order that it does not know',
           (order) => async (received, count) => {
             const reply = await careful(order, keys.slice(0, 1))(received, count);
             return typeof reply === 'object' && reply.status === 404 ? { status: 500 } : reply;
@@ -240,14 +240,14 @@ describe('the drill', { concurrency: true }, () => {
           ['duplicate', 'slow_network', 'both_keys', 'cancelled_after_successful'],
         ],
         [
-          'it takes only what is pending for paid, so a tab that cancelled before loses the order',
+          'it records a payment only for a pending order, so a tab that cancelled before loses the order',
           (order) => (received, count) =>
             order.status === 'cancelled' ? { status: 204 } : careful(order)(received, count),
           ['successful_after_cancelled'],
           'watched',
         ],
         [
-          'it fulfils what is repeated once more, a moment after it has answered',
+          'it fulfils a repeated callback once more, a moment after it has answered',
           (order) => async (received, count) => {
             const isRepeated =
               order.fulfilled > 0 && received.headers['x-callback-attempt'] === '2';
@@ -296,7 +296,7 @@ describe('the drill', { concurrency: true }, () => {
     });
 
     const unknowing: [about: string, answer: Answering][] = [
-      ['an address where nothing is', () => ({ status: 404 })],
+      ['an address with no receiver', () => ({ status: 404 })],
       [
         'a receiver that does not know the order',
         (received) => ({ status: isSigned(received) ? 404 : 401 }),

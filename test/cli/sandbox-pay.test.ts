@@ -206,7 +206,7 @@ describe('tranche sandbox story', () => {
     assert.equal(answer.status, 200);
   });
 
-  test('refuses a seed or a length that it does not have', async () => {
+  test('refuses a seed or a length outside the limits', async () => {
     for (const [option, value] of [
       ['--seed', '0'],
       ['--weeks', '13'],

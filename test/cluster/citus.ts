@@ -22,10 +22,12 @@ const coordinator = 0;
 const workers = [1, 2];
 const awayMilliseconds = 20_000;
 
-/** A worker that crashed replays its log before it answers, so it is away for longer than that. */
+/** The deadline of a request. A crashed worker replays its log before it answers again. */
 const deadlineSeconds = '40';
 
-/** The merchants of the other worker notice the loss of a worker, but do not wait for its return. */
+/**
+ * The merchants of the other worker notice the loss of a worker, but do not wait for its return.
+ */
 const othersPauseSecondsMax = 10;
 
 type Servers = {

@@ -20,7 +20,7 @@ const call = (changes: Partial<Call>): Call => ({
 const find = (one: Call, cuts: Cut[] = []) =>
   findFailures({ name: 'switchover', calls: [one], pause: 0 }, cuts);
 
-test('a connection that closes without an answer is damage, although a retry succeeds', () => {
+test('a connection that closes without an answer is damage, even if a retry succeeds', () => {
   assert.deepEqual(find(call({})), []);
   const repeated = call({ statuses: [0, 200] });
   assert.deepEqual(find(repeated), ['switchover: 1 were cut without an answer']);

@@ -1,6 +1,6 @@
 import type { Call } from './load.ts';
 
-// The effects of the events that clients noticed.
+// How the events affected clients.
 
 export type Row = { name: string; calls: Call[]; pause: number };
 
@@ -25,9 +25,9 @@ export function figuresOf({ calls }: Row, cuts: Cut[]) {
   const statuses = calls.flatMap((call) => call.statuses);
   const cut = statuses.filter((status) => status === 0).length;
   const errors = statuses.filter((status) => status >= 500).length;
-  // A node that is killed cannot answer. Without a key a client must not send the request again, and
-  // HAProxy must not either; a shopper's page asks for the state. So such a request is not a failure
-  // of the service. With a key it has to succeed.
+  // A node that is killed cannot answer. Without a key a client must not send the request again,
+  // and HAProxy must not either; a shopper's page asks for the state. So such a request is not a
+  // failure of the service. With a key it has to succeed.
   const isFailed = (call: Call) => {
     const { isAcknowledged, ended, hasKey, statuses } = call;
     if (isAcknowledged || ended === null) return false;
@@ -41,7 +41,7 @@ export function figuresOf({ calls }: Row, cuts: Cut[]) {
   return { cut, errors, failed, abandoned, slowest: (slowest / 1_000).toFixed(1) };
 }
 
-/** Finds figures of a row that are not allowed. */
+/** Finds the figures of a row that are not allowed. */
 export function findFailures(row: Row, cuts: Cut[]): string[] {
   const { failed, errors } = figuresOf(row, cuts);
   const damage: string[] = [];

@@ -17,12 +17,12 @@ export type Answer = { status: number; body: unknown };
 /** A request of a client, with its retries. */
 export type Call = {
   kind: 'create' | 'refund' | 'pay' | 'state';
-  /** The id of the integration whose checkout it is about. */
+  /** The id of the integration whose checkout the request is about. */
   integration: string;
   reference: string;
   /**
-   * With a key a client retries after a closed connection. Without one it cannot know whether it
-   * may.
+   * With a key a client retries after a closed connection. Without a key it cannot know whether a
+   * retry is safe.
    */
   hasKey: boolean;
   begun: number;
@@ -42,7 +42,7 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-/** A paid checkout and its merchant. It can be refunded from the day after. */
+/** A paid checkout and its merchant. The checkout can be refunded from the next day. */
 export type Paid = { id: string; caller: Credentials };
 
 export type Target = {
@@ -100,7 +100,8 @@ export function startLoad(options: Options): Load {
       made.statuses.push(status);
       made.isAcknowledged = status === 200;
       made.detail = status === 200 ? null : JSON.stringify(answer?.body ?? null).slice(0, 200);
-      // A 503 promises that nothing was done. After a closed connection only a key makes a retry safe.
+      // A 503 promises that nothing was done. After a closed connection only a key makes a retry
+      // safe.
       const mayRetry = status === 503 || (call.hasKey && (status === 0 || status >= 500));
       if (!mayRetry) break;
       await sleep(500);
@@ -214,7 +215,9 @@ export function startLoad(options: Options): Load {
   };
 }
 
-/** Asks for many refunds of one checkout at the same moment, once each, and waits for all answers. */
+/**
+ * Asks for many refunds of one checkout at the same moment, once each, and waits for all answers.
+ */
 export async function refundAtOnce(
   url: string,
   { id, caller }: Paid,

@@ -41,7 +41,7 @@ export async function createMerchants(env: NodeJS.ProcessEnv): Promise<TestMerch
   return merchants;
 }
 
-/** Some paid checkouts of each merchant. Its clock goes ahead, so that they can be refunded. */
+/** Pays checkouts of each merchant, and moves its clock ahead so that they can be refunded. */
 export async function payCheckouts(
   env: NodeJS.ProcessEnv,
   merchants: TestMerchant[],

@@ -79,7 +79,7 @@ export function findParts(): { parts: Parts } | { missing: string[] } {
   if (patroni !== '') {
     const output = spawnSync(patroni, ['--version'], { encoding: 'utf8' });
     const version = readVersion(output.stdout ?? '');
-    if (version === null) missing.push(`${patroni} does not tell its version.`);
+    if (version === null) missing.push(`${patroni} does not say its version.`);
     else if (isOlder(version, patroniMin)) {
       missing.push(
         `${patroni} is version ${version.join('.')}. It must be 4.1 or newer: with older ones a primary that is resumed can lose acknowledged commits.`,

@@ -17,8 +17,8 @@ const preparedSince = [1, 21, 0] as const;
 const password = 'of-the-cluster';
 
 /**
- * Starts a node behind a PgBouncer that is not suitable, which has to refuse, and then behind one
- * that is. Returns the address of the node, or null if this PgBouncer is too old.
+ * Starts a node behind an unsuitable PgBouncer, where the node has to refuse to start, and then
+ * behind a suitable one. Returns the address of the node, or null if this PgBouncer is too old.
  */
 export async function tryPooler(
   parts: Parts & { pgbouncer: string },

@@ -84,7 +84,7 @@ try {
 }
 for (const sentence of damage.slice(0, 50)) say(`- ${sentence}`);
 if (damage.length > 50) say(`- and ${damage.length - 50} more`);
-say(damage.length === 0 ? 'Nothing was lost, doubled or failed.' : `${damage.length} problems.`);
+say(damage.length === 0 ? 'No losses, duplicates or failures.' : `${damage.length} problems.`);
 process.exit(damage.length === 0 ? 0 : 1);
 
 async function play(): Promise<void> {

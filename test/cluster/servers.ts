@@ -11,7 +11,7 @@ import type { Parts } from './parts.ts';
 
 export const serverCount = 3;
 
-/** The shortest `ttl` that Patroni takes. A failover then fits into the deadline of a request. */
+/** The shortest `ttl` that Patroni accepts. A failover then fits into the deadline of a request. */
 const dcs = { ttl: 20, loop_wait: 5, retry_timeout: 5 };
 
 type Member = {
@@ -25,7 +25,7 @@ type Member = {
 export type Servers = {
   /** The address of HAProxy, which finds the primary. */
   proxiedUrl: string;
-  /** The addresses of all servers, of which the service finds the primary. */
+  /** The addresses of all servers, among which the service finds the primary. */
   directUrl: string;
   primary(): Promise<number>;
   members(): Promise<Member[]>;
@@ -272,7 +272,7 @@ export function childrenOf(parent: number): number[] {
     });
 }
 
-/** Polls until the condition holds. An error counts as not yet. */
+/** Polls until the condition holds. An error means that it does not hold yet. */
 export async function eventually<T>(
   what: string,
   condition: () => T | Promise<T>,

@@ -20,9 +20,9 @@ export type Node = {
   name: string;
   url: string;
   child(): Child;
-  /** Starts it again after it has ended. */
+  /** Starts the node again after it has ended. */
   start(): Promise<void>;
-  /** Ends when it serves, and fails if it ends. */
+  /** Resolves once the node serves, and rejects if the node ends first. */
   ready(): Promise<void>;
 };
 
@@ -55,7 +55,7 @@ export async function startNode(
       CONSOLE_PORT: String(console),
       MAILBOX_PORT: String(mailbox),
       RATE_LIMIT_STORE: 'postgres',
-      // This is the value of production. A request that a failover delayed may take long on a busy
+      // This is the production value. A request that a failover delayed may take long on a busy
       // machine.
       DRAIN_SECONDS: '10',
       LOG_LEVEL: 'warn',
@@ -109,7 +109,7 @@ export async function startNodes(
       '  log stdout format raw local0',
       'defaults',
       '  mode http',
-      // Only what failed, with HAProxy's reason.
+      // The log has only what failed, with HAProxy's reason.
       '  log global',
       '  option httplog',
       '  option dontlog-normal',
@@ -122,13 +122,14 @@ export async function startNodes(
       'frontend public',
       `  bind 127.0.0.1:${frontPort}`,
       ...retryRules,
-      // While the database is away no node is ready. Requests then wait at the nodes that are alive.
+      // While the database is away no node is ready. Requests then wait at the nodes that are
+      // alive.
       '  use_backend ready if { nbsrv(ready) gt 0 }',
       '  default_backend alive',
       ...['ready', 'alive'].flatMap((name) => [
         `backend ${name}`,
         '  balance leastconn',
-        // A busy node is alive: it need not answer in time, only take connections.
+        // A busy node is alive: it need not answer in time, only accept connections.
         ...(name === 'ready'
           ? ['  option httpchk GET /readyz', '  http-check expect status 200']
           : []),

@@ -203,7 +203,7 @@ test('a mail that waits is not sent to a person who lost access or unsubscribed 
   assert.equal(rows[0].count, 7);
 });
 
-test('a person’s choices about a merchant go with it to the access that gets it', async () => {
+test('a person’s choices about a merchant follow the merchant to their other access', async () => {
   const other = (await createAccount(paying.service)).merchant.id;
   const till = await personOf('till');
   await choose(admin, till, ['link_paid']);
@@ -244,7 +244,7 @@ test('an export is announced once after each week, on the merchant’s clock, to
   assert.equal(await mailDueExports(deps), 0);
   paying.clock.advance({ hours: 24 * 7 });
   await updatePerson(deps.database.db, gone.id, { revoked_at: timestamp(deps.clock.now()) });
-  // Another choice does not lose the export that is due.
+  // A further choice does not lose the export that is due.
   const third = await personOf('merchant-admin');
   assert.equal((await choose(third, weekly, ['orders_week', 'dispute_opened'])).status, 200);
   // Two processes at once write one mail.
@@ -266,7 +266,7 @@ test('an export is announced once after each week, on the merchant’s clock, to
     label: 'Open the refunds',
     url: `https://c/refunds?view=all&merchant=${merchantId()}&from=${from}&to=${to}`,
   });
-  // However many weeks have passed, the newest one is told of.
+  // However many weeks have passed, only the newest is announced.
   paying.clock.advance({ hours: 24 * 28 });
   // The choices of the person who left have ended. The invited person may still register.
   assert.equal(await mailDueExports(deps), 3);

@@ -53,14 +53,14 @@ const post = (person: ConsolePerson, url: string, body?: object) =>
 const person = (role: OperatorRole = 'admin', name = 'Nomsa Dube') =>
   addPerson(paying.service, { roles: [role], name });
 
-/** The answer of an action that was done. */
+/** The answer to an action that was done. */
 async function done(answer: ReturnType<typeof post>) {
   const { status, body } = await answer;
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }
 
-/** The sentence of an action that was refused. */
+/** The message of an action that was refused. */
 async function refused(status: number, answer: ReturnType<typeof post>): Promise<string> {
   const { status: given, body } = await answer;
   assert.equal(given, status, JSON.stringify(body));
@@ -257,9 +257,9 @@ describe('a conversation with a shopper', () => {
     const { rows } = await paying.service.deps.database.pool.query(
       `select details::text from operator_actions where action = 'conversations answer'`,
     );
-    assert.doesNotMatch(JSON.stringify(rows), /It left/, 'the audit has no text of it');
+    assert.doesNotMatch(JSON.stringify(rows), /It left/, 'the audit has none of its text');
 
-    // An answer with the id of another shopper's answer does not show that one here.
+    // A request that repeats the id of another shopper's answer does not show that answer.
     const other = await paid();
     await (await actingOn(paying, other)).post('report', { text: 'And mine?' });
     const otherUrl = `/api/conversations/${other.id}`;
@@ -448,7 +448,7 @@ describe('a refund in the console', () => {
       }
       await refused(404, post(other, `/api/refunds/${id}/decline`, { reason: 'No.' }));
 
-      // The key of a refund has its merchant too, so two merchants' refunds could share an id.
+      // The key of a refund includes its merchant, so two merchants' refunds could share an id.
       const { deps } = paying.service;
       await transaction(deps, async ({ db }) => {
         const checkout = (await lockCheckout(db, own.merchant.id, mine.id)) as Checkout;
@@ -627,7 +627,7 @@ describe('above the threshold of a merchant', () => {
     };
     assert.equal(await isFirst(), true);
     const once = await done(post(first, `/api/refunds/${id}/approve`));
-    // Both have the same name, so the address stands beside it.
+    // Both have the same name, so the address is added.
     const name = `Nomsa Dube (${first.email})`;
     assert.deepEqual(
       [once.view, once.first_approved_by.name, once.may_approve],
@@ -635,7 +635,7 @@ describe('above the threshold of a merchant', () => {
     );
     const { body: seen } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
     assert.deepEqual(seen.first_approved_by, { person_id: first.id, name });
-    // A shop reads the address of its own people alone, also if the person changed sides.
+    // A shop reads the addresses of its own people only, even if a person has changed sides.
     const merchant_ids = [account.merchant.id];
     const own = await addPerson(paying.service, { roles: ['refunds'], merchant_ids });
     const readsName = async () => {
@@ -690,7 +690,8 @@ describe('above the threshold of a merchant', () => {
   test('refunds that one person approved alone count together, also those that API credentials requested', async () => {
     const { account, shopper } = await large();
     const { merchant } = account;
-    // An administrator of the merchant, who cannot lift the review, makes credentials and asks.
+    // An administrator of the merchant, who cannot lift the review, makes credentials and requests
+    // refunds.
     const scoped = await addPerson(paying.service, {
       roles: ['admin'],
       merchant_ids: [merchant.id],
@@ -722,7 +723,7 @@ describe('above the threshold of a merchant', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('credentials of an integration whose refunds are approved at once are not for one person', async () => {
+  test('one person alone cannot get credentials of an integration whose refunds are approved at once', async () => {
     const account = await createAccount(paying.service, { refund_mode: 'auto' });
     const shopper = await paid(1, account);
     await paying.pass({ days: 2 });
@@ -735,7 +736,7 @@ describe('above the threshold of a merchant', () => {
     const rotate = (by: ConsolePerson) =>
       post(by, `/api/integrations/${account.id}/rotate`, rotation);
     assert.match(await refused(403, rotate(scoped)), /only an administrator of all merchants/);
-    // Other credentials of the merchant get no automatic approval for its checkouts.
+    // Other credentials of the merchant get no automatic approval for this integration's checkouts.
     const wanted = { merchant_id: merchant.id, refund_mode: 'manual' };
     const issued = { ...(await done(post(scoped, '/api/integrations', wanted))), merchant };
     await askRefund(paying, shopper, 10_000, issued);
@@ -805,7 +806,7 @@ describe('above the threshold of a merchant', () => {
     assert.ok(managed?.includes(`act for merchant ${other.merchant.id}.`));
   });
 
-  test('of reviewers who approve at once, one is the first and one the second', async () => {
+  test('of reviewers who approve at once, one is the first approver and one the second', async () => {
     const { account, shopper } = await large();
     const reviewers = [await person('refunds'), await person('refunds')];
     const id = await askRefund(paying, shopper, 60_000, account);
@@ -949,7 +950,7 @@ describe('a bulk action', () => {
     assert.equal(body.problems[0].problem, 'RETRIED-1: payment 2 was declined again.');
   });
 
-  test('approves several refunds, says which were refused, and is seen by its person only', async () => {
+  test('approves several refunds, says which were refused, and is seen only by the person who began it', async () => {
     const reviewer = await person('refunds');
     const shoppers = [await paid(), await paid(), await paid()];
     const ids: string[] = [];
@@ -986,7 +987,7 @@ describe('a bulk action', () => {
     await assertBalanced(paying, ...shoppers);
   });
 
-  test('resends what was given up, and goes on after a stop', async () => {
+  test('resends what was given up, and continues after a stop', async () => {
     const account = await createAccount(paying.service);
     const onCall = await person('on-call');
     const { deps } = paying.service;
@@ -1023,7 +1024,7 @@ describe('a bulk action', () => {
     await assertSound(paying);
   });
 
-  test('yields after its turn, so that a short one ends while a long one goes on', async (t) => {
+  test('yields after its turn, so that a short one ends while a long one continues', async (t) => {
     const account = await createAccount(paying.service);
     const { deps } = paying.service;
     for (let made = 0; made < 3; made += 1) await paid(1, account);
@@ -1060,7 +1061,7 @@ describe('a bulk action', () => {
     assert.notEqual(finished.finished_at, null);
   });
 
-  test('ends with the session or a merchant of its person, however that ends, and by its person', async () => {
+  test('ends when its person loses the session or a merchant, in whatever way, or stops it', async () => {
     const { deps } = paying.service;
     const again = { roles: ['refunds'], merchant_ids: null };
     const own = [paying.account.merchant.id];
@@ -1068,7 +1069,7 @@ describe('a bulk action', () => {
     const narrow = ({ id }: ConsolePerson) => changeAccess(deps, 'test', id, { merchant_ids: own });
     type End = (who: ConsolePerson, url: string) => Promise<unknown>;
     const ends: [string, End, string[]?][] = [
-      // The person can no longer read it, and so cannot stop it.
+      // The person can no longer read the bulk action, and so cannot stop it.
       ['has lost a merchant', narrow],
       ['has lost a merchant', narrow, both],
       ['The session that', (who) => ask(console(), who, 'DELETE', '/api/session')],
@@ -1100,7 +1101,7 @@ describe('a bulk action', () => {
     }
   });
 
-  test('is stopped by its own person only, and once', async () => {
+  test('is stopped only by the person who began it, and once', async () => {
     const [reviewer, other] = [await person('refunds'), await person()];
     const id = await askRefund(paying, await paid(), 10_000);
     const { id: bulkAction } = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
@@ -1403,7 +1404,8 @@ describe('the actions of the command line', () => {
     const url = `/api/people/${colleague.id}`;
     await done(change(ours, url, { name: 'Kim Jacobs', was: {} }));
     assert.equal((await change(ours, url, { name: 'x', was: { email: 'x' } })).status, 422);
-    // Once the staff have left and work for the merchant, its people read the name that it gave.
+    // Once the staff have left and work for the merchant, its people read the name that it gave
+    // them.
     const ids = [ours.id, other.id];
     await paying.service.deps.database.pool.query(
       `insert into people (id, email, name, roles, merchant_ids, created_at, registered_at,
@@ -1593,7 +1595,7 @@ describe('the money of merchants', () => {
     assert.match(message.file, /<InstdAmt Ccy="ZAR">1413\.75<\/InstdAmt>/);
     assert.match(message.file, /<Othr><Id>0123456789<\/Id><\/Othr>/);
     const reason = { reason: 'account closed' };
-    // Another line of the bank's statement was meant.
+    // The operator meant another line of the bank's statement.
     const mistaken = await done(post(second, `${url}/returned`, { reason: 'a mistake' }));
     assert.deepEqual([mistaken.status, mistaken.return_noted_by], ['exported', second.email]);
     const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
@@ -1715,7 +1717,7 @@ describe('the money of merchants', () => {
       newest.data.map((one: { details: { before: unknown } }) => one.details.before),
       [terms, null, inUse, inUse],
     );
-    // No answer, and no row of the audit or of the alerts, has the whole number.
+    // No answer, and no row of the audit or of the alerts, has the whole account number.
     for (const path of [url, `/api/audit?subject=${merchant.id}`, '/api/alerts']) {
       const { body: shown } = await askExactly(console(), second, 'GET', path);
       assert.ok(!/0123456789|9876543210/.test(JSON.stringify(shown)), path);
@@ -1774,7 +1776,7 @@ describe('the money of merchants', () => {
     await done(confirm(second, 2, account_number));
   });
 
-  test('of people who approve a payout at once, one is the first and one the second', async () => {
+  test('of people who approve a payout at once, one is the first approver and one the second', async () => {
     const { url } = await payoutOf();
     const people = await Promise.all([1, 2, 3].map(() => person('finance')));
     const answers = await Promise.all(people.map((one) => approvePayout(one, url)));
@@ -2002,7 +2004,7 @@ describe('the money of merchants', () => {
       staged.audit.map(({ action }: { action: string }) => action),
       actions,
     );
-    assert.doesNotMatch(JSON.stringify(staged.audit), /signed|slip/, 'the audit has no text of it');
+    assert.doesNotMatch(JSON.stringify(staged.audit), /signed|slip/, 'the audit has none of it');
     const { body: checkout } = await askExactly(
       console(),
       staff,
@@ -2055,7 +2057,7 @@ describe('the money of merchants', () => {
 describe('every action', () => {
   /**
    * Actions that take several transactions. After the first one they have begun but are not done. A
-   * refund is requested, approved or retried in one, and the service continues it.
+   * refund is requested, approved or retried in one transaction, and the service continues it.
    */
   const steps = new Set([
     'POST /api/instalments/:checkout/:number/retry',
@@ -2068,8 +2070,8 @@ describe('every action', () => {
   ]);
 
   /**
-   * Routes that need an authenticator, a sandbox's link, or a sandbox without orders. They read nothing
-   * for their answers.
+   * Routes that need an authenticator, a sandbox's link, or a sandbox without orders. They read
+   * nothing for their answers.
    */
   const ceremonies = [
     'POST /api/sandbox/story',

@@ -175,7 +175,7 @@ const wholeLists = [
 const encoded = (text: string) => Buffer.from(text).toString('base64url');
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
 
-/** The rows of a list, after it had each of them once over its pages. */
+/** Returns the rows of a list, and asserts that its pages have each of them once. */
 async function readThrough(url: string) {
   const { data: whole, next } = await get(withQuery(url, 'limit=100'));
   assert.equal(next, null);
@@ -187,7 +187,7 @@ async function readThrough(url: string) {
     if (page.next === null) break;
     after = `&after=${page.next}`;
   }
-  // The merchant's clock goes on between two requests.
+  // The merchant's clock runs on between two requests.
   const still = (rows: unknown[]) => JSON.stringify(rows).replaceAll(/"now":"[^"]*"/g, '');
   assert.equal(still(paged), still(whole));
   return whole;
@@ -195,7 +195,7 @@ async function readThrough(url: string) {
 
 describe('a list', () => {
   for (const url of wholeLists) {
-    test(`${url} has each row once over its pages, in one order`, () => readThrough(url));
+    test(`${url} has each row once across its pages, in one order`, () => readThrough(url));
   }
 
   test('of the audit has the rows of one operator, of one subject, and of both', async () => {
@@ -225,7 +225,7 @@ describe('a list', () => {
     }
   });
 
-  test('refuses a cursor that it did not give, and a limit above 100', async () => {
+  test('refuses a cursor that it did not issue, and a limit above 100', async () => {
     for (const url of wholeLists) {
       const cursors = ['x', ...['["x"]', '["\\u0000","x"]'].map(encoded)];
       for (const cursor of cursors) {
@@ -256,7 +256,7 @@ describe('a list', () => {
     await get('/api/callbacks?host=x&status=pending', staff);
   });
 
-  test('of refunds can begin and end with a day, of one merchant and of all, in each view', async () => {
+  test('of refunds can begin and end with a day, for one merchant and for all, in each view', async () => {
     type Listed = { id: string; created_at: string };
     const dayOf = ({ created_at }: Listed) =>
       Temporal.Instant.from(created_at)
@@ -282,7 +282,7 @@ describe('a list', () => {
     }
   });
 
-  test('of checkouts can begin and end with a day, of one merchant and of all', async () => {
+  test('of checkouts can begin and end with a day, for one merchant and for all', async () => {
     const { id } = paying.account.merchant;
     const ids = async (query: string) =>
       (await get(`/api/checkouts?limit=100&${query}`)).data.map((row: { id: string }) => row.id);
@@ -291,7 +291,7 @@ describe('a list', () => {
     assert.deepEqual(await ids(`merchant=${id}&from=2026-11-15&to=2026-11-15`), all.slice(1));
     assert.deepEqual(await ids(`merchant=${id}&to=2026-11-14`), []);
     assert.deepEqual(await ids(`merchant=${id}&from=2026-11-16`), [newShopper.id]);
-    // A list of all merchants goes by the ids, which hold the real time.
+    // A list over all merchants is ordered by the ids, which contain the real time.
     const today = Temporal.Now.plainDateISO('UTC');
     const everything = (await get('/api/checkouts?limit=100')).data.length;
     const around = `from=${today.subtract({ days: 1 })}&to=${today.add({ days: 1 })}`;
@@ -449,8 +449,8 @@ describe('the scope', () => {
       body: { managed_merchant_ids: [paying.account.merchant.id], refund_mode: 'auto' },
     };
     assert.equal((await ask(console(), staff, 'POST', '/api/integrations', many)).status, 404);
-    // They can see, but not change, an intermediary that acts for them and for others. They cannot see
-    // its refused requests, which may be about another merchant.
+    // They can see, but not change, an intermediary that acts for them and for others. They cannot
+    // see its refused requests, which may be about another merchant.
     const requests = `/api/integrations/${intermediary}/refused-requests`;
     assert.equal((await ask(console(), staff, 'GET', requests)).status, 404);
     const revoke = await ask(console(), staff, 'POST', `/api/integrations/${intermediary}/revoke`);
@@ -569,7 +569,7 @@ describe('a file', () => {
     );
   });
 
-  /** Merchants enough for three pages of a download, of which many have the same time. */
+  /** Enough merchants for three pages of a download, many of them with the same time. */
   async function addMerchants(t: TestContext): Promise<string[]> {
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query<{ id: string }>(
@@ -789,7 +789,7 @@ describe('the overview', () => {
     }
   });
 
-  test('counts the rows of the list that each figure leads to, of one merchant and of all', async () => {
+  test('counts the rows of the list that each figure leads to, for one merchant and for all', async () => {
     const lists = {
       refunds_to_review: '/api/refunds?view=review',
       overdue: '/api/overdue',
@@ -886,7 +886,7 @@ describe('the overview', () => {
 });
 
 describe('a day of a filter', () => {
-  test('is one of the zone that times are shown in: the merchant’s, or home for all', async (t) => {
+  test('is a day in the zone that times are shown in: the merchant’s, or home for all', async (t) => {
     const { pool } = paying.service.deps.database;
     const account = await createAccount(paying.service);
     const { id: merchant } = account.merchant;
@@ -966,7 +966,7 @@ describe('merchants', () => {
   });
 });
 
-test('the first page of a shop names keys that end, and the steps before going live as they are done', async () => {
+test('the first page of a shop names the keys that expire soon, and the steps before going live as they are completed', async () => {
   const { deps } = paying.service;
   const account = await createAccount(paying.service);
   const url = `/api/home?merchant=${account.merchant.id}`;

@@ -25,15 +25,14 @@ import { statementsOf } from '../support/statements.ts';
 import { tamper } from '../support/tamper.ts';
 
 // Everything that an answer is made from has more rows than a process may read at once: 25,000, and
-// 100,000 in `npm run test:long`. No statement of an answer returns more than some thousand of them.
-// While the process answers, it must go on answering others, so the test asks /healthz over HTTP all
-// the time.
-// From one answer of it to the next the thread may work for 100 ms. Processor time is what counts: a
-// machine that pauses, or has other work, makes every answer late and says nothing about ours. A slow
-// processor gets as long as it takes to write 66,000 rows as JSON, which is less than 100 ms on one
-// that is not slow.
+// 100,000 in `npm run test:long`. No statement of an answer returns more than a few thousand of
+// them. While the process answers, it must keep answering others, so the test asks /healthz over
+// HTTP all the time. Between two answers of /healthz the thread may work for 100 ms. Only processor
+// time counts: a machine that pauses, or has other work, makes every answer late and says nothing
+// about ours. A slow processor may take as long as it needs to write 66,000 rows as JSON. Other
+// processors do that in less than 100 ms.
 
-/** More than the lines of a document of a month, above which it has the sums alone. */
+/** More lines than a month's document may list. Above that limit it has only the sums. */
 const rowCount = isLong ? 100_000 : 25_000;
 /** The rows that one statement may return: more than a page of a file, and less than all. */
 const rowsMax = 5_000;
@@ -44,7 +43,7 @@ const listCount = isLong ? rowCount : 3_000;
 /** The file of a list ends after 50,000 lines and says so. */
 const fileLinesMax = 50_000;
 const fileLinesMin = Math.min(listCount, fileLinesMax);
-/** A file is written page by page, so a reader who leaves after some pages sees the same sooner. */
+/** A file is written page by page, so reading only its first pages proves the same sooner. */
 const linesMax = isLong ? Number.POSITIVE_INFINITY : 3_000;
 
 let paying: Paying;
@@ -226,7 +225,9 @@ function readThreadTime(): number {
 
 const pauseMilliseconds = 100;
 
-/** How long /healthz may wait, by the time that this processor takes to write rows as JSON. */
+/**
+ * How long /healthz may wait, judged by the time that this processor takes to write rows as JSON.
+ */
 function measureLimit(): number {
   const at = '2026-11-15T08:00:00.000Z';
   const rows = Array.from({ length: 66_000 }, (_, n) => ({
@@ -253,8 +254,8 @@ function watchHealth(): () => Promise<number> {
   const watching = (async () => {
     let before = readThreadTime();
     while (isOn) {
-      // The server may close a connection that was idle while the machine paused. Asking again takes
-      // longer, and that counts.
+      // The server may close a connection that was idle while the machine paused. Asking again
+      // takes longer, and that counts.
       await askHealth().catch(askHealth);
       const now = readThreadTime();
       longest = Math.max(longest, now - before);
@@ -287,16 +288,16 @@ function watchRows(): void {
 }
 
 /**
- * Fails if a statement of an answer returns too many rows, or if an answer keeps /healthz waiting too
- * long ten times. The first answers of a kind may compile code or collect garbage, so fewer times do
- * not count.
+ * Fails if a statement of an answer returns too many rows, or if an answer keeps /healthz waiting
+ * too long ten times. The first answers of a kind may compile code or collect garbage, so fewer
+ * times do not count.
  */
 async function answering<T>(path: string, read: () => Promise<T>): Promise<T> {
   const pauses: string[] = [];
   for (;;) {
     mostRows = 0;
     const stop = watchHealth();
-    // A watch that goes on after a refusal would keep the process alive.
+    // A watch that continues after a refusal would keep the process alive.
     const answer = await read().finally(stop);
     const longest = await stop();
     assert.ok(mostRows <= rowsMax, `${path}: a statement returned ${mostRows} rows`);
@@ -320,7 +321,7 @@ async function download(path: string, cookie = admin.cookie, linesMax = Number.P
   return { status: response.statusCode, lines };
 }
 
-/** No dispute was won. */
+/** No dispute was won, so this file has no lines. */
 const shortFile = '/api/disputes.csv?status=won';
 
 const lists = [
@@ -341,7 +342,7 @@ const lists = [
   'people',
 ];
 
-describe('with very many rows below each answer, it reads few at once, and /healthz is answered within 100 ms', () => {
+describe('with very many rows behind each answer, the console reads few at once, and /healthz is answered within 100 ms', () => {
   async function holds(path: string, expect: { status?: number; linesMin?: number } = {}) {
     const { status, lines } = await answering(path, async () => {
       // A person reads one file at a time, and a reader who left may still count as reading.
@@ -375,7 +376,7 @@ describe('with very many rows below each answer, it reads few at once, and /heal
     await holds(`/api/statements/${statement}/statement.pdf`);
   });
 
-  test('the balance of a merchant, the lines of it, and the money of a day', async () => {
+  test('the balance of a merchant, its lines, and the money of a day', async () => {
     const { id } = paying.account.merchant;
     await holds(`/api/merchants/${id}/balance`);
     await holds(`/api/balance-lines.csv?merchant=${id}&kind=sale`, {
@@ -427,10 +428,10 @@ describe('with very many rows below each answer, it reads few at once, and /heal
     await answering('events', () => setEvents(deps, 'nomsa', chosen));
   });
 
-  test('the export of a shopper, of whom an operator has one at a time', async () => {
+  test('the export of a shopper, of which an operator runs one at a time', async () => {
     const { deps } = paying.service;
     const found = { pieces: 0, longest: 0 };
-    // The rest of the rows shows nothing else.
+    // Reading more rows would prove nothing new, so only a long run reads them all.
     const piecesMax = isLong ? Number.POSITIVE_INFINITY : 3_000;
     let second: Promise<void> | null = null;
     const write = async (piece: string) => {
@@ -493,12 +494,12 @@ test('the page of a checkout has the newest of each kind, says what it left out,
   assert.ok(page.body.next !== null);
 });
 
-test('a checkout takes some hundred notes and no more', async () => {
+test('a checkout takes a few hundred notes and no more', async () => {
   const key = { merchant_id: paying.account.merchant.id, id: paid.id };
   await assert.rejects(addNote(paying.service.deps, 'nomsa', key, 'one more'), /has 300 notes/);
 });
 
-test('a person downloads one file at a time, and the next one when that has ended or broke off', async () => {
+test('a person downloads one file at a time, and the next one when that has ended or broken off', async () => {
   const other = await addPerson(paying.service, { roles: ['admin'] });
   const headers = { cookie: admin.cookie };
   const path = `/api/payouts/${payout}/statement.csv`;
@@ -530,7 +531,7 @@ test('a download of another process counts too, until its lease has ended', asyn
   assert.equal((await download('/api/merchants.csv', person.cookie)).status, 200);
 });
 
-test('the audit has each file before its first line, and its lines when it has ended or broke off', async () => {
+test('the audit has each file before its first line, and its number of lines when it has ended or broken off', async () => {
   const { deps } = paying.service;
   const finance = await addPerson(paying.service, { roles: ['admin'] });
   const read = async () => {

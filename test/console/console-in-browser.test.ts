@@ -97,7 +97,8 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await admin.page.getByRole('button', { name: /^End the session of Kim Jacobs/ }).click();
     await admin.page.getByText('None are open.').waitFor();
     const ended = other.page.getByText('Your session has ended');
-    // The page asks when its person returns to it, unless it has just asked or knows by itself.
+    // When its person returns, the page asks whether the session has ended, unless it has just
+    // asked or knows already.
     await until('the page to know', async () => {
       await other.page.evaluate('dispatchEvent(new Event("visibilitychange"))');
       return (await ended.count()) > 0;
@@ -214,7 +215,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     };
     await signIn('lindiwe');
     await page.getByRole('button', { name: /Lindiwe Zulu/ }).waitFor();
-    // The way leads on to the page that the person wanted.
+    // The sign-in leads on to the page that the person wanted.
     await page.waitForURL(`${console.url}/refunds`);
     await signIn('eve');
     await page.getByText(/did not let you in/).waitFor();

@@ -187,7 +187,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       `/refunds?merchant=${id}`,
     ]);
     const own = await alerts.locator('.value').textContent();
-    assert.notEqual(own, all, 'some alerts are of no merchant');
+    assert.notEqual(own, all, 'some alerts belong to no merchant');
     await alerts.click();
     await page.getByText(new RegExp(`^${own} rows?$`)).waitFor();
     assert.deepEqual(await axeViolations(page), []);

@@ -213,7 +213,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     assert.ok(value.length > 20 && value !== paying.account.signing_key);
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'I have stored it' }).click();
-    // The old key counts down to its end, a day later.
+    // The page counts down the day until the old key ends.
     const old = page.locator('.line', { hasText: 'Older' });
     await old.getByText(/^Ends in 24 h/).waitFor();
     assert.equal(await page.getByText(value).count(), 0);

@@ -78,7 +78,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'complete');
     await assertBalanced(paying, shopper);
-    // A person asked for this one, so that the approval of any other person starts it.
+    // A person asked for this refund, so the approval of any other person starts it.
     const asked = await first.page.evaluate(async (path) => {
       const body = JSON.stringify({ amount: 15_000, request_id: crypto.randomUUID() });
       const headers = { 'content-type': 'application/json' };
@@ -94,7 +94,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       .waitFor();
     assert.equal(await page.getByText('two people have to approve it').count(), 0);
     await page.getByRole('button', { name: /^Approve R.150,00 as second approver$/ }).waitFor();
-    // When it is approved together with one that needs two people, only this one starts.
+    // If it is approved together with a refund that needs two people, only this one starts.
     const other = await askRefund(paying, shopper, 11_000);
     await page.goto(`${url}/refunds`);
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();

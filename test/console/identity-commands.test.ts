@@ -121,7 +121,7 @@ describe('tranche operators', () => {
     await tranche.refused(1, /There is no person/, 'operators', 'revoke', 'b@example.com');
   });
 
-  test('prints a command for the next page that a shell takes as it is meant', async () => {
+  test('prints a command for the next page that a shell reads as it is meant', async () => {
     // An invitation refuses such an address, but a row may hold any.
     const email = `0;$(echo a)\`echo b\`|'"&*@example.com`;
     await addPerson(service, { roles: ['viewer'], email });
@@ -220,7 +220,7 @@ describe('settings of the console', () => {
         (await (await fetch(`http://localhost:${port}/api/session`)).text()).includes('signed_out');
       const ports = [...new Set(addresses.map(({ port }) => port))];
       const answers = await Promise.all(ports.map(isConsole));
-      // The staff's console and the merchants' answer.
+      // The staff's console and the merchants' console answer.
       assert.deepEqual(answers.toSorted(), [false, true, true]);
       const ofConsoles = addresses.filter(({ port }) => answers[ports.indexOf(port)]);
       for (const { host } of ofConsoles) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
@@ -247,8 +247,8 @@ describe('settings of the console', () => {
         new Set(
           addresses.flatMap((text) => new RegExp(`at ${start}.+:(\\d+)`).exec(text)?.[1] ?? []),
         );
-      // These are the API, the merchants' console and the metrics. The staff's console stays on this
-      // machine.
+      // These are the API, the merchants' console and the metrics. The staff's console stays on
+      // this machine.
       const secure = portsOf('https:');
       assert.equal(secure.size, 3);
       assert.equal(portsOf('http:').size, 1);

@@ -96,7 +96,7 @@ async function alertAbout(person_id: string): Promise<Record<string, string>> {
   return rows[0];
 }
 
-/** A person who registered a passkey with an invitation of the command line. */
+/** A person who registered a passkey with an invitation from the command line. */
 async function colleague(email: string) {
   const wanted = { email, roles: ['finance'], merchant_ids: null };
   const { url, person } = await invitePerson(service.deps, 'test', wanted);
@@ -104,7 +104,7 @@ async function colleague(email: string) {
 }
 
 describe('an invitation at the console', () => {
-  test('of a new person goes to their address alone, and the inviter cannot close its alert', async () => {
+  test('for a new person goes to their address alone, and the inviter cannot close its alert', async () => {
     const by = await admin();
     const answer = await invite(withMail, by, 'new@example.com', ['admin']);
     assert.equal(answer.body.delivery, 'mailed');
@@ -124,7 +124,7 @@ describe('an invitation at the console', () => {
     assert.equal(rows.length, 0, 'no token is kept once it is sent');
   });
 
-  test('of a colleague who had a passkey works only once a second administrator released it', async () => {
+  test('for a colleague who had a passkey works only once a second administrator released it', async () => {
     const known = await colleague('sipho@example.com');
     const [by, second] = [await admin(), await admin()];
     const answer = await invite(withMail, by, 'sipho@example.com');
@@ -170,7 +170,7 @@ describe('an invitation at the console', () => {
     assert.equal(last?.subject, 'A passkey was registered with your invitation');
   });
 
-  test('of a colleague revokes their credentials and changes their roles at the release, not before', async () => {
+  test('for a colleague revokes their credentials and changes their roles at the release, not before', async () => {
     const { person, cookie } = await colleague('thandi@example.com');
     const [by, second] = [await admin(), await admin()];
     const seen = async (one: { cookie: string }, url: string) =>
@@ -213,14 +213,14 @@ describe('an invitation at the console', () => {
     );
   });
 
-  test('whose link a second administrator saw makes no second person until another one confirms', async () => {
+  test('whose link a second administrator saw adds no second approver until another administrator confirms', async () => {
     const [by, second] = [await admin(), await admin()];
     const [{ merchant }, other] = [await createAccount(service), await createAccount(service)];
     const was = { roles: ['merchant-admin'], merchant_ids: [merchant.id] };
     const wanted = { email: 'taken@example.com', ...was };
     const { db } = service.deps.database;
-    // The address belongs first to a new person, then to a colleague who is invited again and has
-    // another access.
+    // The address belongs first to a new person, then to a colleague who is invited again and also
+    // has access elsewhere.
     for (const kind of ['person_invited', 'ways_in_replaced']) {
       const { id } = (await post(withoutMail, by, '/api/people', wanted)).body.person;
       const person = (await findPerson(db, id)) as Person;
@@ -247,7 +247,7 @@ describe('an invitation at the console', () => {
         accesses.every((one) => one.unconfirmed_by === second.id),
         'it opens all of them',
       );
-      // A merchant's administrator gives more access, and the second one is still barred.
+      // A merchant's administrator gives more access, and the second administrator is still barred.
       const more = { ...was, roles: ['viewer', 'merchant-admin'] };
       const local = await addPerson(service, {
         ...{ roles: ['merchant-admin'], merchant_ids: was.merchant_ids },
@@ -421,7 +421,7 @@ describe('a merchant’s administrator', () => {
     );
   });
 
-  test('gives no right and no merchant that they do not have, at no point', async () => {
+  test('never gives a right or a merchant that they do not have themselves', async () => {
     const { own, merchant_ids } = await shop();
     const other = (await shop()).merchant.id;
     const colleagueOf = () => addPerson(service, { roles: ['till'], merchant_ids });
@@ -453,7 +453,7 @@ describe('a merchant’s administrator', () => {
     assert.equal((await post(withMail, own, `/api/people/${id}/revoke`)).status, 200);
   });
 
-  test('neither sees nor changes people of others, nor one who has more rights', async () => {
+  test('neither sees nor changes other merchants’ people, nor a person who has more rights', async () => {
     const { own, merchant_ids } = await shop();
     const theirs = await shop();
     const staff = await admin();
@@ -581,12 +581,12 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('who invites a colleague again asks for nothing at another merchant of theirs', async () => {
+  test('who invites a colleague again asks for nothing at the colleague’s other merchants', async () => {
     for (const isInviter of [true, false]) {
       const [mine, theirs, added] = [await shop(), await shop(), await shop()];
       const own = [...mine.merchant_ids, ...added.merchant_ids].sort();
       const inviter = await addPerson(service, { roles: ['merchant-admin'], merchant_ids: own });
-      // A reader at the other merchant gives no one access there.
+      // A person who only reads at the other merchant gives no one access there.
       const reader = { email: inviter.email, roles: ['viewer'], merchant_ids: theirs.merchant_ids };
       assert.equal((await post(withMail, theirs.own, '/api/people', reader)).status, 200);
       const both = [...mine.merchant_ids, ...theirs.merchant_ids].sort();
@@ -608,14 +608,14 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('neither replaces nor learns of an invitation of the service’s staff that waits', async () => {
+  test('neither replaces nor learns of a waiting invitation from the service’s staff', async () => {
     const { own, merchant_ids } = await shop();
     const elsewhere = await shop();
     const [staff, releaser] = [await admin(), await admin()];
     const roles: ['till'] = ['till'];
     for (const app of [withMail, withoutMail]) {
       const known = await addPerson(service, { roles, merchant_ids });
-      // This person has accepted an invitation of another merchant, and not yet this one.
+      // This person has accepted an invitation from another merchant, and not yet this one.
       const open = `open-${crypto.randomUUID()}@example.com`;
       const wanted = { email: open, roles, merchant_ids };
       const { id } = (await post(withMail, own, '/api/people', wanted)).body.person;
@@ -645,7 +645,9 @@ describe('a merchant’s administrator', () => {
     const second = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
     const all = [...merchant_ids, ...(await shop()).merchant_ids].sort();
     const [staff, releaser] = [await admin(), await admin()];
-    /** The answers, lists and mails of an invitation, without what differs between any two people. */
+    /**
+     * The answers, lists and mails of an invitation, without what differs between any two people.
+     */
     const observe = async (app: FastifyInstance, email: string, roles: string[]) => {
       const answer = await post(app, own, '/api/people', { email, roles, merchant_ids });
       const found = [];
@@ -715,7 +717,7 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('does not read who of the service’s staff invited them', async () => {
+  test('does not read which of the service’s staff invited them', async () => {
     const { own, merchant_ids, merchant } = await shop();
     const staff = await admin();
     const email = `new-${merchant.id}@example.com`;
@@ -725,7 +727,7 @@ describe('a merchant’s administrator', () => {
     const { body } = await people(own, 'GET', '/api/people');
     assert.doesNotMatch(JSON.stringify(body), new RegExp(staff.email));
     // The shop invites the staff member's address as a guess. Its list still does not name who
-    // invited.
+    // invited them.
     const guess = { email: staff.email, name: 'A guess', roles: ['till'], merchant_ids };
     assert.equal((await post(withMail, own, '/api/people', guess)).status, 200);
     const { data } = (await people(own, 'GET', '/api/people')).body;
@@ -751,7 +753,7 @@ describe('a mail about a person’s access', () => {
     );
     return rows.map(({ subject, text }) => `${subject}\n${text}`);
   };
-  /** Every change of access that an operator makes, by the staff and by the command line. */
+  /** Every change of access, by the staff at the console and by the command line. */
   async function playAll(email: string, merchant_ids: string[] | null) {
     const [staff, second] = [await admin(), await admin()];
     const deps = { ...service.deps, origin: cli };
@@ -793,7 +795,7 @@ describe('a mail about a person’s access', () => {
     const last = (await textsTo(email)).filter((text) => !texts.includes(text));
     assert.equal(last.length, 1);
     assert.match(last[0] ?? '', new RegExp(`${boss.email} asked`));
-    // A person of another merchant is no colleague, even if they came to act here meanwhile.
+    // A person of another merchant is not a colleague, even if they came to act here meanwhile.
     const elsewhere = [(await createAccount(service)).merchant.id];
     await service.deps.database.pool.query('update people set merchant_ids = $2 where id = $1', [
       boss.id,
@@ -841,7 +843,8 @@ describe('a merchant’s administrator who invites', () => {
       const { id, created_at } = answer.body.person;
       assert.deepEqual({ ...shapeOf(answer), expires_at: 0 }, { ...shapeOf(fresh), expires_at: 0 });
       assert.ok(created_at >= fresh.body.person.created_at, 'it is as old as the invitation');
-      // The person is read, changed, invited again and revoked like any who has not accepted yet.
+      // The person is read, changed, invited again and revoked like any other who has not accepted
+      // yet.
       const about = `/api/people/${id}`;
       const patched = await ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, {
         body: { name: 'Thabo', roles: ['viewer'] },
@@ -871,7 +874,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal(listed.filter(({ email }) => email === elsewhere.email).length, 1);
   });
 
-  test('gives a person of another merchant an access of its own, which they accept as themselves', async () => {
+  test('gives a person of another merchant separate access, which they accept as themselves', async () => {
     const [shop, other] = [await createShop(), await createShop()];
     const [by, theirs] = [await shopAdmin(shop), await shopAdmin(other)];
     const email = 'accountant@example.com';
@@ -907,7 +910,8 @@ describe('a merchant’s administrator who invites', () => {
       return [data.length, id];
     };
     assert.deepEqual(await bulkActions(here), [0, undefined]);
-    // Changes of their own passkeys and sessions are recorded under the id that this merchant has.
+    // Changes of their own passkeys and sessions are recorded under the id that this merchant
+    // knows.
     const { url: origin } = service.deps.console;
     const { options: proof } = (await post(withMail, here, '/api/proof/options')).body;
     const proved = { response: authenticator.get(proof, { origin }) };
@@ -935,7 +939,7 @@ describe('a merchant’s administrator who invites', () => {
       ended.map(({ details }: { details: object }) => details),
       [{}, {}],
     );
-    // They are the same human with both accesses, so they never count twice.
+    // Both accesses belong to the same human, who never counts twice.
     const there = session.accesses.find((one: { current: boolean }) => !one.current);
     const chosen = await post(withMail, here, '/api/session/access', { id: there.id });
     const back = { cookie: cookieOf(chosen) };
@@ -1000,7 +1004,7 @@ describe('a merchant’s administrator who invites', () => {
     const seen = await observe(id);
     assert.deepEqual(seen, await observe(fresh.id));
     assert.equal(seen.steps.length, 2);
-    // `expires_at` would tell that the session continues another one.
+    // `expires_at` would reveal that the session continues another one.
     assert.ok(!seen.members?.includes('expires_at'));
   });
 
@@ -1095,7 +1099,7 @@ describe('a merchant’s administrator who invites', () => {
     );
   });
 
-  test('keeps one access of a person for a merchant, whoever gives it', async () => {
+  test('keeps one access for each person and merchant, whoever gives it', async () => {
     const [shop, other] = [await createShop(), await createShop()];
     const [by, staff] = [await shopAdmin(shop), await admin()];
     const known = await addPerson(service, { roles: ['till'], merchant_ids: [other] });
@@ -1113,7 +1117,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.notEqual((await read(staff, `/api/people/${person.id}`)).revoked_at, null);
   });
 
-  test('has no access in common with another one of the same person, whatever is done', async () => {
+  test('never gives one person two accesses to the same merchant, whatever is done', async () => {
     const step = fc.record({
       kind: fc.constantFrom('invite', 'invite', 'change', 'revoke', 'release', 'accept'),
       by: fc.nat(4),
@@ -1165,7 +1169,7 @@ describe('a merchant’s administrator who invites', () => {
       }
       return (await list()).map(({ revoked_at }) => revoked_at === null);
     };
-    // One of the staff, whom a shop invited too, is given that shop alone.
+    // A staff member whom a shop invited too is given that shop alone.
     const narrowed = await play([
       { kind: 'invite', by: 0, shops: 4, row: 0 },
       { kind: 'invite', by: 3, shops: 0, row: 0 },
@@ -1219,7 +1223,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.ok(subjects.includes('Your access to the console was revoked'));
   });
 
-  test('adds no one who counts as a second person before the service’s staff confirms them', async () => {
+  test('adds no one who can be the second approver before the service’s staff confirms them', async () => {
     const shop = await createShop();
     const [by, staff] = [await shopAdmin(shop), await admin()];
     const wanted = { email: 'second@example.com', roles: ['merchant-admin'], merchant_ids: [shop] };
@@ -1320,7 +1324,7 @@ describe('a merchant’s administrator who invites', () => {
       post(withMail, one, `/api/merchants/${shop}/bank-accounts`, {
         ...{ ...bank, account_number: '0123456789', ...(replaces && { replaces }) },
       });
-    // Another merchant's administrator uses up nothing, although they name this merchant.
+    // Another merchant's administrator uses up none of these limits by naming this merchant.
     for (let count = 0; count < 3; count += 1)
       assert.equal((await invite(theirs, [shop])).status, 409);
     for (let count = 0; count < 48; count += 1) await ofMerchant(shop, 'access');

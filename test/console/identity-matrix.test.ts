@@ -277,7 +277,9 @@ function sampleOf(schema: TSchema, id: string): unknown {
 }
 
 let asked = 0;
-/** Calls a route about a merchant's rows, from a new address each time, so that no limit is reached. */
+/**
+ * Calls a route about a merchant's rows, from a new address each time, so that no limit is reached.
+ */
 async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
   asked += 1;
   // An administrator may revoke them.
@@ -379,8 +381,8 @@ const allows = ({ permission }: ConsoleRoute, roles: OperatorRole[], scope: Scop
   permission === 'signed-in' || permissionsOf(roles, scope === 'all').includes(permission as never);
 
 /**
- * As whom a route is asked. The server looks at permissions and never at roles, so a run asks as the
- * role that may do least of those that may use the route, and as one person with all roles that may
+ * The roles in which a route is asked. The server looks at permissions and never at roles, so a run
+ * asks as the weakest role that may use the route, and as one person with all the roles that may
  * not. `npm run test:long` asks as each role.
  */
 function rolesFor(route: ConsoleRoute, scope: ScopeName): OperatorRole[][] {
@@ -453,7 +455,7 @@ describe('every route of the console', () => {
 
   test("of one merchant answers 404 about another's rows and changes none of them", async () => {
     const before = await digestOf(foreign);
-    // Who may do more sees more, so all roles together see what each of them sees.
+    // A person who may do more sees more, so all roles together see what each of them sees.
     for (const roles of isLong ? eachRole : [[...operatorRoles]]) {
       const reader = await personIn(roles, 'own');
       for (const route of guarded) {
@@ -465,7 +467,7 @@ describe('every route of the console', () => {
         // An answer may repeat what the request named, so look only at what was found.
         if (answer.status < 300) assertNoTrace(route, answer, foreign);
       }
-      // Bulk actions go on in the worker.
+      // Bulk actions continue in the worker.
       while ((await runBulkActions(paying.service.deps, new AbortController().signal)) > 0);
       assert.equal(await digestOf(foreign), before, 'a foreign row changed');
     }

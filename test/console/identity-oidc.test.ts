@@ -192,7 +192,7 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('imposter')).answer);
   });
 
-  test('accepts the invitation of another merchant, and not for an earlier holder of the address', async () => {
+  test('accepts the invitation from another merchant, and not for an earlier holder of the address', async () => {
     const [one, other] = [await createAccount(service), await createAccount(service)];
     const by = (merchant_id: string) =>
       addPerson(service, { roles: ['merchant-admin'], merchant_ids: [merchant_id] });
@@ -216,7 +216,7 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('lindiwe')).answer);
   });
 
-  test('accepts no invitation of a merchant in place of the access that a person has', async () => {
+  test('accepts no invitation from a merchant in place of the access that a person has', async () => {
     const { merchant } = await createAccount(service);
     const merchant_ids = [merchant.id];
     const by = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
@@ -242,7 +242,7 @@ describe('a sign-in through an issuer', () => {
     const scopeOf = async ({ answer }: { answer: Answer }) =>
       (await get('/api/session', cookieOf(answer, session))).body.scope;
     assert.equal(await scopeOf(await signIn('recruit')), 'all');
-    // The invitation of one of the staff stays without effect, also after they leave.
+    // The invitation for one of the staff stays without effect, even after they leave.
     const staff = await invite('leaving');
     assert.equal(await scopeOf(await signIn('leaving')), 'all');
     assert.equal((await inviteHere('leaving@example.com')).status, 200);

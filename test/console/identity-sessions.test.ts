@@ -44,7 +44,7 @@ describe('a session', () => {
     assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/);
   });
 
-  test('ends nowhere else: a path that cannot be decoded is counted and has our headers', async () => {
+  test('is not needed for our headers and limits: a path that cannot be decoded has both', async () => {
     const remoteAddress = '203.0.113.9';
     const { consoleRequest } = service.deps.rateLimits;
     const answer = await ask(console(), null, 'GET', '/%zz', { remoteAddress });
@@ -205,7 +205,7 @@ test('a path that does not exist below /api is 404 in the envelope of the consol
   assert.equal(answer.body.error.code, 'not_found');
 });
 
-test('attempts to sign in are limited per address, and other requests go on', async () => {
+test('attempts to sign in are limited per address, and other requests are served', async () => {
   const person = await addPerson(service, { roles: ['viewer'] });
   const remoteAddress = '198.51.100.9';
   const attempt = () =>
@@ -219,7 +219,7 @@ test('attempts to sign in are limited per address, and other requests go on', as
   assert.equal(answer.status, 200);
 });
 
-test('challenges are deleted once they ended, sessions a month after they ended', async () => {
+test('challenges are deleted once they have ended, and sessions a month later', async () => {
   const { pool } = service.deps.database;
   const person = await addPerson(service, { roles: ['viewer'] });
   await ask(console(), null, 'POST', '/api/sign-in/options');

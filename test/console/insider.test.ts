@@ -37,7 +37,7 @@ after(async () => {
 });
 
 type Step = (by: ConsolePerson) => Promise<Answer>;
-/** The steps of an action, and whether it was done after them. */
+/** The steps of an action, and whether the action was done after them. */
 type Trial = { steps: Step[]; isDone: () => Promise<boolean> };
 type Action = { name: string; prepare: () => Promise<Trial> };
 
@@ -257,7 +257,7 @@ const actions: Action[] = [
   },
   decidePayout('Approve a payout', 'draft', 'approve', 'approved'),
   decidePayout(
-    'Note a payout as returned, so that it is owed again',
+    'Record a payout as returned, so that it is owed again',
     'exported',
     'returned',
     'returned',
@@ -316,7 +316,7 @@ const actions: Action[] = [
     async () => (await addPerson(paying.service, { roles: ['finance'] })).email,
   ),
   {
-    name: 'Count as two people, with an address that one invited',
+    name: 'Count as two people by inviting a second address',
     async prepare() {
       const checkout = await paid();
       const email = `second-${paying.service.deps.random.uuid()}@example.com`;
@@ -384,7 +384,7 @@ const actions: Action[] = [
 
 type Outcome = 'alone' | 'with another' | 'no';
 
-/** Trials in which no step was accepted yet. Another person can begin with them. */
+/** Trials in which no step has been accepted yet, so that another person can begin them. */
 const untouched = new Map<Action, Trial>();
 
 async function begin(action: Action): Promise<Trial> {
@@ -395,7 +395,7 @@ async function begin(action: Action): Promise<Trial> {
 
 /**
  * Plays the steps of an action until one is refused, each by the person that `actorOf` names.
- * Returns whether it was done, and `self` did a part of it.
+ * Returns whether the action was done and `self` did a part of it.
  */
 async function play(
   action: Action,

@@ -88,7 +88,7 @@ test('a person of the staff gets no session there: no token, no passkey and no l
   }
 });
 
-test('a person who becomes one of the staff has no session left from there', async () => {
+test('a person who becomes one of the staff has no session left there', async () => {
   const person = await ofShop();
   await changeAccess(service.deps, 'test', person.id, { merchant_ids: null });
   assert.equal((await session(staff(), person)).status, 401);
@@ -112,7 +112,7 @@ test('its passkeys, cookies, policy and origin are its own, and it has no issuer
   assert.deepEqual([foreign.status, foreign.body.error.code], [403, 'foreign_origin']);
 });
 
-test('people of merchants get their links and mails to it, and the staff to the other', async () => {
+test('links and mails for merchants’ people lead to it, and those for the staff to the other console', async () => {
   const merchant_ids = [account.merchant.id];
   const wanted = { email: 'till@example.com', roles: ['till' as const], merchant_ids };
   const { url } = await invitePerson(service.deps, 'test', wanted);
@@ -176,7 +176,7 @@ test('its administrator reads what its own people did, and nothing of other merc
     ],
   );
   assert.ok(rows.every(({ number, address }) => number === null && address !== null));
-  // A person of two merchants reads each one's, and one at a time if they choose it.
+  // A person of two merchants reads the actions of both, or of the one that they choose.
   assert.equal((await read(shop(), both)).length, 3);
   assert.equal((await read(shop(), both, `?merchant=${other.merchant.id}`)).length, 1);
   assert.equal((await read(shop(), admin, `?merchant=${other.merchant.id}`)).length, 0);
@@ -226,7 +226,7 @@ test('its administrator reads what a person of two merchants did for it, alone o
   ];
   const aboutPeople: Sent[] = [
     invite('till-of-both@example.com', [own, other]),
-    // An invitation that waits would tell one merchant that the person works for another one.
+    // A waiting invitation would reveal to one merchant that the person works for another one.
     invite(ofBoth.email, [own]),
     ['PATCH', `/api/people/${ofBoth.id}`, { merchant_ids: [own] }],
   ];

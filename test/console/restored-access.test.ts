@@ -123,7 +123,7 @@ test('a restore ends every session, link and token, and people wait until an ope
   assert.ok(shown.integrations.some(({ id }: { id: string }) => id === account.id));
   const confirm = ['operators', 'confirm', '--reason', 'Compared with the alerts.'];
   await tranche.refused(1, /cannot be read \(ENOENT\)/, ...confirm, '--log', '/none');
-  assert.equal((await signIn()).status, 409, 'to list them confirms nothing');
+  assert.equal((await signIn()).status, 409, 'listing them confirms nothing');
   assert.equal((await tranche.json(...confirm)).waits_since, null);
   assert.equal((await signIn()).status, 200);
   await tranche.refused(1, /nothing to confirm/, ...confirm);
@@ -144,7 +144,8 @@ test('a revocation of access is posted and logged, where it survives a restore',
   assert.match(rows[0].detail, /^sipho ran `operators revoke`: .*leaver@example.com/);
   assert.ok(rows[0].due_at !== null && rows[0].closed_at !== null, 'posted, with nothing to do');
   assert.match(JSON.stringify(lines), /access_ended/);
-  // The database before the revocation does not have its alert. The log has, and so has the post.
+  // The database before the revocation does not have its alert. The log has it, and so does the
+  // post.
   const logOf = (alerts: object[]) =>
     ['not JSON', '{"msg":"access_ended"}', ...alerts.map((line) => JSON.stringify(line))].join(
       '\n',
@@ -258,7 +259,8 @@ test('no one can sign in to a database that may be a backup, until the gateway a
     ...{ 'bulk action': 1, 'plan session': null, 'plan link': null },
   });
   gateway.answers = false;
-  // The database remembers the answer, so that others open while the gateway is away.
+  // The database remembers the answer, so that other processes open access while the gateway is
+  // away.
   clock.advance({ seconds: 20 });
   assert.equal(await asked('GET', '/api/session'), 200);
   assert.equal(await other.money.accessProblem(), null);

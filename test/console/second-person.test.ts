@@ -20,7 +20,7 @@ import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
-// A person can be second approver only after a day with the same passkey.
+// A person can be the second approver only after a day with the same passkey.
 
 let paying: Paying;
 before(async () => {
@@ -35,7 +35,7 @@ const bankAccount = {
   account_number: '0123456789',
 };
 
-/** Acts as a person whose passkey counts from a time on. */
+/** Acts as a person whose passkey counts from the given time. */
 async function actingFrom(counts_from: string | null) {
   const { deps } = paying.service;
   const { id: person_id, session_id } = await addPerson(paying.service, { roles: ['admin'] });
@@ -44,7 +44,7 @@ async function actingFrom(counts_from: string | null) {
   return { ...deps, origin };
 }
 
-test('a new passkey cannot approve what needs two people, neither first nor second', async () => {
+test('a new passkey cannot approve what needs two people, as the first or the second', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
   const { id: merchant_id } = paying.account.merchant;
@@ -78,7 +78,7 @@ test('a new passkey cannot approve what needs two people, neither first nor seco
   type Acting = Awaited<ReturnType<typeof actingFrom>>;
   const decisions: Record<string, (acting: Acting) => Promise<unknown>> = {
     'approve a payout': (acting) => approvePayout(acting, 'nomsa', String(draft)),
-    'note a return': (acting) => returnPayout(acting, 'nomsa', String(exported), 'closed'),
+    'record a return': (acting) => returnPayout(acting, 'nomsa', String(exported), 'closed'),
     'propose an account': (acting) => proposeAccount(acting, 'nomsa', merchant_id, bankAccount),
     'confirm an account': (acting) =>
       confirmAccount(acting, 'nomsa', other, { number: 1, ...bankAccount }),
@@ -233,10 +233,10 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
   const { alerts, mails } = await told();
   assert.equal(alerts.length, 2);
   const names = mails.map(({ facts }) => facts.by);
-  assert.deepEqual(names, ['The payment service', admin.email], 'by then they are of the staff');
+  assert.deepEqual(names, ['The payment service', admin.email], 'by then they belong to the staff');
   assert.equal(alerts[1].caused_by, admin.email);
   assert.equal(alerts[1].caused_person_id, admin.id);
-  assert.match(alerts[1].detail, /admin of all merchants\. Before: admin of one merchant/);
+  assert.match(alerts[1].detail, /admin for all merchants\. Before: admin for one merchant/);
   await change({ roles: ['finance', 'admin'] });
   await change({ roles: ['finance'] });
   assert.equal((await told()).alerts.length, 3);

@@ -57,7 +57,7 @@ type Step = {
 const amounts = [5_000, 20_000, 20_001, 40_000];
 const thresholds = [0, 20_000, 40_000, 'none', null] as const;
 const accountNumbers = ['0123456789', '0123456780'];
-/** The account that a person saw who approves a payout. */
+/** The account that the approver of a payout saw. */
 const seenAccounts = [1, 2, null];
 
 const people = fc.array(
@@ -251,7 +251,9 @@ async function take(world: World, step: Step): Promise<void> {
   }
 }
 
-/** A merchant's administrator invites an address of their own, and waits until its passkey is old. */
+/**
+ * A merchant's administrator invites an address of their own, and waits until its passkey is old.
+ */
 async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<void> {
   const { service } = paying;
   const { given } = at(world.colleagues, step.person);
@@ -276,7 +278,10 @@ async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<
   seen.selves += 1;
 }
 
-/** A person gives a colleague, or themselves, every role, or makes them the merchant's administrator. */
+/**
+ * A person gives a colleague, or themselves, every role, or makes them the merchant's
+ * administrator.
+ */
 async function changePerson(world: World, step: Step, by: ConsolePerson): Promise<void> {
   const { deps } = paying.service;
   const { given, browsers } = at(world.colleagues, step.row);
@@ -311,7 +316,7 @@ function at<T>(values: readonly T[], index: number): T {
   return values[index % values.length] as T;
 }
 
-/** The agreements that the audit has, in their order. */
+/** The agreements that the audit shows, in their order. */
 async function agreements({ isNewSince, selves }: World, subjects: string[]) {
   const rows = await query(
     `select action, subject_id, person_id, details, number from operator_actions
@@ -459,8 +464,8 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
 ];
 
 /**
- * The second person, who has one merchant, sees a secret. As long as they know it, the review of its
- * refunds cannot end.
+ * The second person, who has one merchant, sees a secret. As long as they know it, the review of
+ * its refunds cannot end.
  */
 const secret: typeof together = [
   ['rotate', 1, 0],

@@ -64,7 +64,7 @@ test('a migration behind a backup lets requests pass, and is applied when the ba
     return rowCount !== 0;
   };
   await until('the migration waits for the table', isWaiting);
-  // The statement waits behind the migration only until that gives up, not until the backup ends.
+  // The statement waits only until the migration gives up, not until the backup ends.
   await database.pool.query('select from checkouts');
   assert.equal(await isApplied(migration), false);
   await backup.query('commit');

@@ -11,8 +11,8 @@ import { addPerson } from '../support/console.ts';
 import { type Service, startService } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
-// Each test begins with a chain of five actions, the second from the console and the fourth from the
-// command line.
+// Each test begins with a chain of five actions, the second from the console and the fourth from
+// the command line.
 
 let service: Service;
 before(async () => {

@@ -179,7 +179,7 @@ describe('separate roles', () => {
     await serving.refused(1, /not granted/, 'database', 'grant', 'read', roles.read);
   });
 
-  test('a program older than the database takes no rights away', async () => {
+  test('a program older than the database revokes no rights', async () => {
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
     const granted = () =>
       onDatabase(owner.url, async (client) => {

@@ -34,8 +34,8 @@ function makeReadOnly(startup: Buffer): Buffer {
 }
 
 /**
- * A separate host in front of the test server. A standby is read only and started at another time. A
- * frozen host greets, and then says nothing.
+ * A separate host in front of the test server. A standby is read only and started at another time.
+ * A frozen host greets, and then says nothing.
  */
 async function openHost(kind: 'primary' | 'standby' | 'frozen' = 'primary') {
   const target = new URL(created.url);
@@ -176,7 +176,7 @@ test('a command finds the host that takes writes, and names all hosts if none do
   assert.equal(found.code, 0, found.stderr);
 });
 
-test('a statement that waits for a lock goes on while new connections try another host', async () => {
+test('a statement that waits for a lock continues while new connections try another host', async () => {
   const primary = await openHost();
   const standby = await openHost('standby');
   const database = openDatabase(urlOf(primary.address, standby.address), {
@@ -204,10 +204,10 @@ test('a statement that waits for a lock goes on while new connections try anothe
   }
 });
 
-test('a node that starts while a host is gone and another one fails waits, and then serves', async () => {
+test('a node that starts while one host is gone and another fails waits, and then serves', async () => {
   const primary = await openHost();
   // The node reads the time over the first connection, and opens the second one to migrate. On a
-  // machine that pauses, a question about the first one may come between.
+  // machine that pauses, a question about the first connection may come between.
   primary.refuses.add(2).add(3);
   const node = await startServe([], {
     DATABASE_URL: urlOf('gone.invalid:5432', primary.address),
@@ -223,7 +223,7 @@ test('a node that starts while a host is gone and another one fails waits, and t
 describe('counts of rate limits in the database', () => {
   const caller = (id: string) => ({ id, intermediary: false, limits: {} });
 
-  test('a count whose answer was lost is not made twice', async () => {
+  test('a request whose count got no answer is not counted twice', async () => {
     const host = await openHost();
     const database = openDatabase(urlOf(host.address), { log, maxConnections: 1 });
     try {
@@ -240,7 +240,7 @@ describe('counts of rate limits in the database', () => {
     }
   });
 
-  test('a request that is counted twice is answered on a quiet process', async () => {
+  test('a request that counts against two limits is answered while the process does nothing else', async () => {
     const database = openDatabase(created.url, { log, maxConnections: 1 });
     try {
       const limits = createRateLimits(postgresRateLimitStore({ database, clock: systemClock }));

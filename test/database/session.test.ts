@@ -114,7 +114,7 @@ describe('a connection has the settings that we need', () => {
     });
   });
 
-  test('and a checkout is created at the time that it is', async () => {
+  test('and a checkout is dated by the right time', async () => {
     const databaseUrl = withOptions('-c timezone=Africa/Johannesburg');
     const service = await startService({ databaseUrl });
     try {
@@ -132,7 +132,7 @@ describe('a connection has the settings that we need', () => {
     }
   });
 
-  test('and one that loses them is refused by name', async () => {
+  test('and a connection that loses one is refused, with the name of the setting', async () => {
     await withDatabase(url, async ({ pool }) => {
       const client = await pool.connect();
       await client.query("set timezone = 'Africa/Johannesburg'");
@@ -236,7 +236,10 @@ describe('a connection pooler, which shows process ids of its own', () => {
     return { url, close };
   }
 
-  /** Starts a node behind a pooler, on an empty database, which ends the start. */
+  /**
+   * Starts a node behind a pooler on an empty database. The start fails, because the node must
+   * migrate.
+   */
   async function warningsOf(role: Role, { username, password }: URL): Promise<string[]> {
     const empty = await createEmptyDatabase();
     const address = Object.assign(new URL(empty.url), { username, password });
@@ -303,7 +306,7 @@ describe('a connection pooler, which shows process ids of its own', () => {
     }
   });
 
-  test('is not seen where there is none', async () => {
+  test('is not reported where there is none', async () => {
     assert.deepEqual(await withDatabase(url, verifyConnection), { isPooled: false });
   });
 });

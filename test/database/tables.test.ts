@@ -131,7 +131,7 @@ test('the types of the tables have the columns that the migrations make, and the
   assert.deepEqual(typed, await migratedTables());
 });
 
-/** The tables of which the hosted page reads whole rows as JSON (`together`). */
+/** The tables whose whole rows the hosted page reads as JSON (`together`). */
 const readAsJson = [
   ...['checkouts', 'collections', 'disputes', 'gateway_blocks', 'instalments', 'merchants'],
   ...['payment_attempts', 'refund_parts', 'refund_requests', 'stored_cards'],
@@ -220,7 +220,7 @@ describe('a status in the code is a status in the database', () => {
   }
 });
 
-test('the books take each kind of posting with its own two accounts only', async () => {
+test('the books accept each kind of posting only with its own two accounts', async () => {
   const { rows } = await database.pool.query(
     `select pg_get_constraintdef(oid) as definition from pg_constraint
      where conrelid = 'postings'::regclass and conname = 'postings_check'`,

@@ -175,8 +175,8 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     const examined = isLong ? pages : choosePages(bodies);
     for (const path of examined) {
       for (const look of looks) {
-        // A page folds its contents for its width when it is loaded. After a change of the width it
-        // does so with its next frame, and axe would see it halfway.
+        // A page folds its table of contents to fit its width when it is loaded. After a change of
+        // the width it does so in its next frame, and axe would see it half folded.
         await open(path, look);
         await assertAccessible(`${path} at ${look.width} px`);
         if (look === looks[1]) await assertFits(path);
@@ -328,7 +328,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         { header: right, body: pretty },
         /^The signature is right[\s\S]*verify the raw bytes/,
       ],
-      ['no JSON', { header: right, body: 'checkout' }, /The body is not JSON/],
+      ['not JSON', { header: right, body: 'checkout' }, /The body is not JSON/],
       ['another body', { header: sign('{}') }, /made with another key or over another body/],
     ];
 

@@ -17,11 +17,11 @@ import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Runs every fenced block of the README and of the guides: commands in one shell per file, from top
-// to bottom, beside a clone as a reader has it; JavaScript as a module of that folder. An answer shown
-// below a command must have the shape of what the command printed. A block captioned with a file of
-// examples/ is a quotation: its lines must be in that file. The sandbox has the limits that a reader's
-// has, so a block that runs into one fails here too. It runs on the second protocol of the test
-// gateway: the other tests of a sandbox run on the first, and a guide shows no difference.
+// to bottom, beside a clone like a reader's; JavaScript as a module of that folder. An answer
+// shown below a command must have the shape of what the command printed. A block captioned with a
+// file of examples/ is a quotation: its lines must be in that file. The sandbox has the same
+// limits as a reader's, so a block that exceeds one fails here too. It uses the second protocol of
+// the test gateway, because the other tests of a sandbox use the first. The guides fit both.
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -84,9 +84,9 @@ after(async () => {
 });
 
 /**
- * Makes the `tranche` of a guide. In the quickstart, and where it reads a file, it is the program that
- * a reader has. Otherwise it asks this process to run the command, because a program would load
- * hundreds of modules for each.
+ * Makes the `tranche` of a guide. In the quickstart, and where it reads a file, it is the program
+ * that a reader has. Otherwise it asks this process to run the command, because a program would
+ * load hundreds of modules for each.
  */
 async function placeProgram(file: string): Promise<void> {
   const place = path.join(clone, 'bin/tranche');
@@ -129,7 +129,8 @@ function writeScript(blocks: Block[], outputs: string): string {
     } else if (block.caption === ownTerminal) {
       assert.doesNotMatch(block.text, /\n/, 'one program per terminal');
       script.push(
-        // With `exec` the job is the program itself, so that the trap stops it and not only a shell.
+        // With `exec` the job is the program itself, so that the trap stops it and not only a
+        // shell.
         `(exec ${block.text}) > ${out} 2> ${out}.err &`,
         // The program is ready once it says that it listens.
         `for n in $(seq 1200); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
@@ -156,7 +157,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       DATA_DIR: sandbox.dataDir,
       // Every command would compile the same files again.
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      // A guide installs from the sandbox alone: nothing answers here.
+      // A guide installs from the sandbox alone: nothing answers at this address.
       npm_config_registry: 'http://127.0.0.1:9',
       npm_config_audit: 'false',
       npm_config_update_notifier: 'false',
@@ -187,7 +188,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
   }
 }
 
-/** The names and types of members; for a list those of its first item. */
+/** The names and types of an object's members; for a list, those of its first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;

@@ -33,12 +33,14 @@ before(async () => {
 });
 after(() => paying.close());
 
-/** The readings of the database. */
+/** The groups of figures that the metrics read from the database. */
 const readings = ['table_bytes', 'due_ages', 'today', 'states'];
 
-/** The metrics. A slow machine may need more than one scrape to read the figures of the database. */
+/**
+ * The metrics. A slow machine may need more than one scrape to read the figures of the database.
+ */
 async function listMetrics(): Promise<Map<string, number>> {
-  return await until('figures of now', async () => {
+  return await until('current figures', async () => {
     const text = await service.deps.metrics.registry.metrics();
     const found = text.matchAll(/^([a-z]\w*(?:\{[^}]*\})?) ([-+.\deNaInf]+)$/gm);
     const metrics = new Map([...found].map(([, name = '', value]) => [name, Number(value)]));
@@ -158,7 +160,7 @@ async function movedBy(run: () => Promise<unknown>): Promise<Record<string, numb
   return moved;
 }
 
-test('a payment moves what was opened, tried, approved, paid and sold; its capture what was collected', async () => {
+test('a payment moves what was opened, tried, approved, paid and sold; its capture moves what was collected', async () => {
   const shopper = await paying.shopper();
   assert.deepEqual(await movedBy(() => shopper.pay(3)), {
     // These shoppers pay through the page's protocol, without the page.
@@ -220,7 +222,7 @@ test('no statement that a program names itself returns all columns of a table', 
     const found = await Promise.all(
       clients.map((client) => client.query('select name, statement from pg_prepared_statements')),
     );
-    // The names of other statements are hashes. A column that they lack makes them run again.
+    // Other statements have hashes as names, and run again if the columns of their result change.
     const prepared = found.flatMap(({ rows }) => rows).filter(({ name }) => /^[a-z-]+$/.test(name));
     assert.ok(prepared.some(({ name }) => name === 'callback-attempts-end'));
     for (const { name, statement } of prepared) assert.doesNotMatch(statement, allColumns, name);
@@ -283,7 +285,7 @@ test('no request adds a value to a label that is not in a fixed set', async () =
   }
 });
 
-test('every log line and every work that the runbook quotes exists', async () => {
+test('every log line and every kind of work that the runbook quotes exists', async () => {
   const source = globSync('src/**/*.ts', { cwd: root })
     .map((name) => readFileSync(path.join(root, name), 'utf8'))
     .join();
@@ -304,7 +306,7 @@ test('every alert rule has an entry in the runbook, and every entry a rule', asy
   );
 });
 
-test('no panel of the dashboard lies on another, and each asks Prometheus', async () => {
+test('no panel of the dashboard overlaps another, and each queries Prometheus', async () => {
   type Panel = {
     id: number;
     title: string;
@@ -323,7 +325,7 @@ test('no panel of the dashboard lies on another, and each asks Prometheus', asyn
     for (const other of panels.slice(index + 1)) {
       const { x: left, y: top, w: width, h: height } = other.gridPos;
       const isApart = x + w <= left || left + width <= x || y + h <= top || top + height <= y;
-      assert.ok(isApart, `${one.title} lies on ${other.title}`);
+      assert.ok(isApart, `${one.title} overlaps ${other.title}`);
     }
   }
 });
@@ -396,7 +398,8 @@ test('Compose, HAProxy and Prometheus name the same nodes', async () => {
 test('HAProxy accepts its configuration', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'tranche-haproxy-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // The certificate does not exist here, nor do the names of the nodes: HAProxy starts all the same.
+  // The certificate does not exist here, nor do the names of the nodes: HAProxy starts all the
+  // same.
   const text = (await read('ops/container/haproxy.cfg')).replace(/ ssl crt \S+/, '');
   await writeFile(path.join(folder, 'haproxy.cfg'), text);
   runTool(t, 'haproxy', ['-c', '-f', 'haproxy.cfg'], folder);

@@ -102,7 +102,7 @@ let account: Account;
 let baseUrl: string;
 let gateway: GatewayUnderTest;
 let receiver: Receiver;
-// A pause of the machine uses up no deadline: it ends when a test lets time pass.
+// A pause of the machine uses up no deadline: a deadline ends only when a test lets time pass.
 const clock = frozenClock();
 
 before(async () => {
@@ -112,7 +112,8 @@ before(async () => {
   receiver = await startReceiver();
   direct = await startService({ databaseUrl: database.url, clock });
   account = await createAccount(direct);
-  // The server limits waits for locks to the deadline in real time, so the deadline must not be short.
+  // The server limits waits for locks to the deadline in real time, so the deadline must not be
+  // short.
   const env = { ...gatewayEnv(gateway), REQUEST_DEADLINE_SECONDS: '5' };
   broken = await startService({ databaseUrl: line.url, clock, env });
   baseUrl = await broken.app.listen({ port: 0, host: '127.0.0.1' });
@@ -155,7 +156,7 @@ async function assertWhole(): Promise<void> {
   assert.deepEqual(await findViolations(direct.deps.database, now, names), []);
 }
 
-/** The answer, or null when the connection was closed without one. */
+/** Returns the answer, or null if the connection was closed without one. */
 const answerOf = (sent: Promise<HttpAnswer>) => sent.catch(() => null);
 
 for (const kind of kinds) {

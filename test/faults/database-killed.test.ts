@@ -77,7 +77,7 @@ test('PostgreSQL killed under load', async (t) => {
         }
       });
       const target = load.acknowledged() + 20;
-      await until('the load to go on', () => load.acknowledged() >= target);
+      await until('the load to continue', () => load.acknowledged() >= target);
       await load.stop();
       t.diagnostic(`${cut} connections cut in ${rounds} rounds, ${summary(load.attempts)}`);
       assert.deepEqual(await findDamage(database_url, load.attempts), []);
@@ -122,7 +122,7 @@ test('while the database is away longer than a request waits, a 503 means that n
     server = await startEmbeddedPostgres({ dataDir, log });
     await until('the service to report that it is ready', async () => (await ready()) === 200);
     const before = load.acknowledged();
-    await until('the load to go on', () => load.acknowledged() >= before + 30);
+    await until('the load to continue', () => load.acknowledged() >= before + 30);
     await load.stop();
 
     t.diagnostic(summary(load.attempts));

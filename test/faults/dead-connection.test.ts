@@ -23,8 +23,8 @@ import {
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-// The peer of a connection vanishes without a word, as when a machine loses power. This side notices
-// nothing before a time-out (decision 0013).
+// The peer of a connection vanishes without a word, as when a machine loses power. This side
+// notices nothing before a time-out (decision 0013).
 
 /** A proxy to the database. A frozen connection stays open but no longer carries anything. */
 async function openLine(databaseUrl: string) {
@@ -126,8 +126,8 @@ test('a commit on a dead connection delays its own requests only, and is retried
   assert.equal((await create('before')).status, 200);
   const references = ['before'];
   let earliest = '';
-  // A machine that pauses for seconds hides the order, as all timers run out at once. A request that
-  // waited for the dead connection would be the second one in every round.
+  // A machine that pauses for seconds hides the order, as all timers run out at once. A request
+  // that waited for the dead connection would be the second one in every round.
   for (let round = 1; earliest !== 'behind' && round <= 5; round += 1) {
     line.frozen = 0;
     line.freezesNextCommit = true;
@@ -163,13 +163,13 @@ describe('a statement without an answer', () => {
     }
   });
 
-  test('goes on if the server is at work on it, however long that takes', async () => {
+  test('continues while the server works on it, however long that takes', async () => {
     const database = open();
     const holder = new pg.Client({ connectionString: service.databaseUrl });
     try {
       await holder.connect();
       let outcome = '';
-      // The connection is cut, rightly, if the server pauses for so long that it answers no question.
+      // The connection is rightly cut if the server pauses so long that it answers no question.
       for (let round = 1; outcome !== 'went on' && round <= 5; round += 1) {
         outcome = '';
         await holder.query('select pg_advisory_lock(4711)');
@@ -221,7 +221,7 @@ describe('metrics while the database hangs', () => {
     });
   });
 
-  test('show the last figures for a minute, then none, and new ones when it answers', async (t) => {
+  test('show the last figures for a minute, then none, and new ones when the database answers', async (t) => {
     t.after(goOn);
     const read = () => service.deps.metrics.registry.metrics();
     const figure = /^tranche_state_rows\{state="open alerts"\} \d+$/m;
@@ -241,7 +241,7 @@ describe('metrics while the database hangs', () => {
 });
 
 describe('a connection that the server closes', () => {
-  // The server stops, it crashed, it starts, or the session was idle for too long.
+  // The server is stopping, has crashed or is starting, or the session was idle for too long.
   for (const code of ['57P01', '57P02', '57P03', '57P05', citusEnd]) {
     test(`with ${code} is replaced, and its statement is retried where that is safe`, async () => {
       const database = openDatabase(line.url, { log, maxConnections: 1 });
@@ -265,10 +265,10 @@ describe('a connection that the server closes', () => {
           const before = await pid();
           line.ends = { text, code };
           await retried();
-          assert.equal(line.ends, null, 'it was met');
+          assert.equal(line.ends, null, 'the connection was closed');
           assert.notDeepEqual(await pid(), before);
         }
-        // Only an interrupted COMMIT leaves a doubt.
+        // Only an interrupted COMMIT leaves doubt.
         assert.deepEqual(doubts, [false, false, false, true]);
         // Nothing says whether a statement outside of a transaction was executed.
         line.ends = { text: 'update territories', code };
@@ -282,7 +282,7 @@ describe('a connection that the server closes', () => {
   }
 });
 
-test('a request that waits in several places has one deadline, and then says when to return', async (t) => {
+test('a request that waits in several places has one deadline, and then says when to retry', async (t) => {
   const app = await openConsole(service);
   t.after(() => app.close());
   const person = await addPerson(service, { roles: ['admin'] });

@@ -133,7 +133,7 @@ describe('a COMMIT whose wait for a synchronous standby was cancelled', () => {
     });
   }
 
-  /** From here on a COMMIT waits for a standby, which is not there. */
+  /** From here on a COMMIT waits for a standby that does not exist. */
   async function requireStandby(): Promise<void> {
     await configure('synchronous_standby_names', "'none'");
     // A COMMIT waits only once the checkpointer has read the setting too.

@@ -41,7 +41,7 @@ test('GATEWAYS names the blocks of settings in their order, and main needs no pr
   assert.equal(readConfig({}).gateways, null);
 });
 
-test('a sandbox starts the test gateways that SANDBOX_GATEWAY names, and closes those that are closed', () => {
+test('a sandbox starts the test gateways that SANDBOX_GATEWAY names, and reads which of them are closed', () => {
   const listed = (env: NodeJS.ProcessEnv) =>
     readConfig(env).sandboxGateways.map(({ name, isClosed }) => [name, isClosed]);
   assert.deepEqual(listed({}), [['stripe', false]]);

@@ -12,8 +12,8 @@ import { checkoutBody, log } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-// The real processes: the sandbox is killed while requests to its gateway are in flight. Stories kill
-// a process at every other step.
+// The real processes: the sandbox is killed while requests to its gateway are in flight. Stories
+// kill a process at every other step.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -53,7 +53,9 @@ async function cardToken(number: string): Promise<string> {
   return id;
 }
 
-/** Where the requests to the gateway are when the service is killed, and how their checkouts end. */
+/**
+ * Where the requests to the gateway are when the service is killed, and how their checkouts end.
+ */
 const cases = [
   ['before the customer is created', { fault: 'latency', path: '/v1/customers' }, 'pay'],
   ['before the amount is held', { fault: 'latency', path: '/v1/payment_intents' }, 'pay'],
@@ -102,7 +104,7 @@ async function begin([about, strike, ending]: (typeof cases)[number]) {
   return { about, id, ending, send };
 }
 
-test('a service that is killed finds the outcome of each request in flight after its start', async (t) => {
+test('a service that was killed finds the outcome of each request in flight when it starts again', async (t) => {
   await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
   const begun: Awaited<ReturnType<typeof begin>>[] = [];
   for (const one of cases) begun.push(await begin(one));

@@ -88,7 +88,7 @@ async function account(databaseUrl: string): Promise<Account> {
   }
 }
 
-/** The processes that answered requests, by the log lines from `from` on. */
+/** The processes that answered requests, according to the log lines from `from` on. */
 const answering = (program: Program, from = 0) =>
   new Set(
     program
@@ -180,7 +180,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
   // The load keeps its connections, so only new connections reach the new process.
   await until('two processes to answer again', async () => {
     await get();
-    // Prometheus takes a sum that falls for a restart, and counts all of it once more.
+    // To Prometheus a sum that falls means a restart, so it would count the whole sum once more.
     const count = await countRequests(service);
     assert.ok(count >= counted, `${counted} requests, then ${count}`);
     counted = count;
@@ -188,7 +188,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
   });
   assert.ok(!answering(service, from).has(victim));
   await load.stop();
-  await until('the metrics to go on', async () => {
+  await until('the metrics to continue', async () => {
     await get();
     return (await countRequests(service)) > counted;
   });
@@ -236,7 +236,7 @@ async function stopInFlight(service: ServeReady, url: string): Promise<void> {
   // No request was cut off and no process was killed: idle connections are not waited for.
   const lines = service.lines().slice(length);
   assert.deepEqual(
-    // Due work that a busy machine cuts off at the stop is done by the next process.
+    // The next process does due work that a busy machine cut off at the stop.
     lines.filter(({ level, msg }) => level !== 30 && !/was cut off by the stop/.test(String(msg))),
     [],
   );
@@ -303,7 +303,7 @@ describe('several processes on one port', () => {
 });
 
 describe('a node', () => {
-  test('serves on every address of localhost alike, and says that it stops before it does', async () => {
+  test('serves every address of localhost alike, and says that it is stopping before it stops', async () => {
     const url = await migratedDatabase();
     const settings = { ...loopbackSettings, DRAIN_SECONDS: '300' };
     const node = await serve(url, [], settings);
@@ -362,7 +362,7 @@ async function sendRaw(host: string, bytes: string): Promise<{ status: number; t
 }
 
 describe('nodes on one database', () => {
-  test('stop when they are told to while another one migrates it', async () => {
+  test('stop when they are told to while another one migrates the database', async () => {
     const url = await emptyDatabase();
     await onDatabase(url, async (other) => {
       await other.query('select pg_advisory_lock($1)', [schemaLock]);

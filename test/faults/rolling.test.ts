@@ -46,7 +46,7 @@ after(() => folder.remove());
 /** This is longer than the balancer uses a node without asking whether it is ready. */
 const drainSeconds = 3;
 
-/** Nodes behind a balancer under load. `program` undefined is this program. */
+/** Nodes behind a balancer under load. Without `program` they run this program. */
 async function startNodes(t: TestContext, count: number, program?: string) {
   // Another program makes its own database.
   const database = await (program === undefined ? createTestDatabase() : createEmptyDatabase());

@@ -119,13 +119,14 @@ async function useEverything(secrets: Secrets): Promise<void> {
   const server = await postmasterPid(sandbox.dataDir);
   assert.ok(server !== null);
   process.kill(server, 'SIGKILL');
-  // Its children may answer for a moment longer, so a request alone does not show the new server.
+  // The old server's children may answer for a moment longer, so an answer alone does not prove
+  // that the new server runs.
   await until('the new server', async () => {
     const pid = await postmasterPid(sandbox.dataDir);
     if (pid === null || pid === server) return false;
     return await onDatabase(sandbox.file.database_url, async () => true).catch(() => false);
   });
-  await until('the service to go on', async () => {
+  await until('the service to continue', async () => {
     const { status } = await create(integration).catch(() => ({ status: 0 }));
     return status === 200;
   });
@@ -285,7 +286,7 @@ test('every answer carries a request id that is in the log', async () => {
     const line = await until('the log line', async () =>
       (await readLog())
         .split('\n')
-        // Its last line may be half written.
+        // The last line of the log may be half written.
         .slice(0, -1)
         .filter((line) => line.includes(String(headers['x-request-id'])))
         .map((line) => JSON.parse(line))

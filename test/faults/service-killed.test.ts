@@ -49,7 +49,7 @@ test('a service killed under load loses no acknowledged checkout, and recovers a
     assert.deepEqual(damage, [], `after kill ${round + 1}`);
   }
   const target = load.acknowledged() + 50;
-  await until('the load to go on after the last kill', () => load.acknowledged() >= target);
+  await until('the load to continue after the last kill', () => load.acknowledged() >= target);
   await load.stop();
   assert.deepEqual(await findDamage(sandbox.file.database_url, load.attempts), []);
 

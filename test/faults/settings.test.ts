@@ -138,7 +138,9 @@ describe('in production', () => {
     }
   });
 
-  /** Settings that production refuses, the words of the refusal, and the name to accept it by. */
+  /**
+   * Settings that production refuses, the words of the refusal, and the name that accepts the risk.
+   */
   const insecure: [env: NodeJS.ProcessEnv, refusal: RegExp, risk: string | null][] = [
     [{ MASTER_KEY: Buffer.alloc(32).toString('base64') }, /^MASTER_KEY must be 32 random/, null],
     [{ MASTER_KEY: 'ab'.repeat(32) }, /^MASTER_KEY must be 32 random/, null],

@@ -63,7 +63,8 @@ async function assertCleanEnd(sandbox: Timed, signal: NodeJS.Signals): Promise<n
   const server = await postmasterPid(sandbox.dataDir);
   const { code, seconds } = await stop(sandbox, signal);
   assert.equal(code, 0, sandbox.stderr());
-  // Idle connections would keep it for 60 seconds. It takes about as long as a start.
+  // Idle connections would keep the sandbox running for 60 seconds. A stop takes about as long as a
+  // start.
   const limit = Math.max(45, 8 * sandbox.startSeconds);
   assert.ok(seconds < limit, `${seconds} seconds; it started in ${sandbox.startSeconds}`);
   assert.equal(await exists(path.join(sandbox.dataDir, 'sandbox.json')), false);
@@ -102,15 +103,15 @@ async function stopWhileLocked(t: TestContext, sandbox: Timed): Promise<void> {
     });
     const seconds = await assertCleanEnd(sandbox, 'SIGTERM');
     t.diagnostic(`${seconds.toFixed(2)} seconds`);
-    // A 200 would be wrong, and a 500 is allowed only if it never gets committed.
+    // A 200 would be wrong. A 500 is allowed only if nothing is ever committed.
     assert.notEqual(await waiting, 200);
   }).catch((error) => {
-    // The server's end closes our own connection too.
+    // The end of the server closes our own connection too.
     if (!/terminat|closed/i.test(String(error))) throw error;
   });
 }
 
-/** Ctrl-C comes twice at once, as npm passes it on. */
+/** Ctrl-C comes twice at once, because npm passes it on as well. */
 async function stopWhileSending(sandbox: Timed): Promise<void> {
   const { base_url, integration } = sandbox.file;
   const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});

@@ -12,8 +12,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// All merchants share commits. One merchant's locked rows, or a worker of Citus that is away, must
-// not delay the others.
+// All merchants share commits. One merchant's locked rows, or a Citus worker that is away, must not
+// delay the others.
 
 let service: Service;
 before(async () => {
@@ -63,7 +63,7 @@ for (const lockedCount of [1, 10]) {
     const delayed: Promise<number>[] = [];
     const served: number[] = [];
     await whileLocked(locked, async () => {
-      // All are sent in one batch first, and then more of both kinds.
+      // All requests are sent in one batch first, and then more of both kinds.
       for (let round = 0; round < 5; round += 1) {
         delayed.push(...locked.map(create));
         served.push(...(await Promise.all(others.map(create))));
@@ -96,7 +96,7 @@ test('merchants share commits again once the lock is gone', async () => {
   assert.ok(made < creates.length / 2, `${made} commits of ${creates.length} checkouts`);
 });
 
-test('merchants whose worker of Citus is away wait for it, and the others go on', async () => {
+test('merchants whose Citus worker is away wait for it, and the others are served', async () => {
   const away = await createAccounts(8);
   const others = await createAccounts(5);
   // The error is what Citus reports for a statement that needs such a worker.

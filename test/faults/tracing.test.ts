@@ -93,7 +93,7 @@ test('one trace of a checkout has its requests, statements, gateway calls and ca
   const traceId = id.replaceAll('-', '');
   const named = (name: string) => ofTrace(traceId).find((span) => span.name === name);
   const way = ['POST', 'callback', 'payment', 'POST /pay/:token/pay', 'POST /api/checkouts'];
-  // A span that ends after the answer is exported later than that of its request.
+  // A span that ends after the answer is exported later than the span of its request.
   await until('the spans', () => way.every(named));
   const [pay, first] = [named('POST /pay/:token/pay'), named('POST /api/checkouts')];
   assert.equal(first?.parentSpanId, undefined);
@@ -109,7 +109,7 @@ test('one trace of a checkout has its requests, statements, gateway calls and ca
   );
   assert.ok(commit, 'the shared commit is a part of each request in it');
   assert.ok(named('select checkouts'));
-  // The receiver can go on from the span that called it.
+  // The receiver can continue the trace from the span that called it.
   const [received] = paying.receiver.at('/notify');
   const sent = ofTrace(traceId).find(({ name }) => name === 'callback');
   assert.equal(received?.headers.traceparent, `00-${traceId}-${sent?.spanId}-01`);
@@ -148,7 +148,7 @@ test('the console names the trace of a checkout by the id that was exported', as
   assert.deepEqual([status, body.trace_id], [200, exported.traceId]);
 });
 
-test("a caller's trace goes on, with a link to the checkout's, and its flag decides nothing", async () => {
+test("a caller's trace continues, with a link to the checkout's trace, and its flag decides nothing", async () => {
   const callers = '4bf92f3577b34da6a3ce929d0e0e4736';
   const id = await create({ traceparent: `00-${callers}-00f067aa0ba902b7-01` });
   const traceId = id.replaceAll('-', '');

@@ -34,7 +34,9 @@ after(async () => {
   await database.drop();
 });
 
-/** A machine's clock that can be set, and whose stopwatch goes on. Comparisons come at once. */
+/**
+ * A machine's clock that can be set, and whose stopwatch keeps running. Comparisons come at once.
+ */
 function settableClock(hours: number): Clock & { set(hours: number): void } {
   let ahead = hours;
   return {
@@ -65,7 +67,10 @@ const readiness = async ({ app }: Pick<Service, 'app'>) => {
   return { status: statusCode, ...JSON.parse(body) };
 };
 
-/** The newest checkout was created now, give or take far less than a wrong clock is off. */
+/**
+ * Asserts that the newest checkout was created just now, to within far less than a wrong clock's
+ * error.
+ */
 async function assertDatedNow(): Promise<void> {
   const { rows } = await healthy.deps.database.pool.query(
     'select created_at from checkouts order by number desc limit 1',

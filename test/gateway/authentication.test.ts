@@ -81,7 +81,7 @@ describe('3-D Secure that the caller requests', () => {
     conforms(held.body, 'PaymentIntent');
   });
 
-  test('378282246310005 does not support it, and the payment goes on without', async () => {
+  test('378282246310005 does not support it, and the payment continues without it', async () => {
     const paid = await pay('378282246310005', any);
     assert.equal(paid.body.status, 'requires_capture');
     assert.equal(secureOf(paid).result, 'not_supported');

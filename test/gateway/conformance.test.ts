@@ -191,7 +191,7 @@ describe('unknown and invalid parameters are refused', () => {
       { 'payment_method_data[card][colour]': 'blue' },
       'payment_method_data[card][colour]',
     ],
-    // Stripe dropped this parameter in the SDK's version.
+    // Stripe dropped this parameter in the API version that the SDK uses.
     ['POST', '/v1/payment_intents', { 'payment_method_types[0]': 'card' }, 'payment_method_types'],
     [
       'POST',
@@ -295,7 +295,7 @@ describe('unknown and invalid parameters are refused', () => {
 describe('idempotency', () => {
   const withKey = (key: string) => ({ 'Idempotency-Key': key });
 
-  test('a retry gets the first status and body, also of a decline and of a 500', async () => {
+  test('a retry gets the first status and body, also after a decline or a 500', async () => {
     for (const [card, status, fault] of [
       ['pm_card_visa', 200, null],
       ['pm_card_visa_chargeDeclined', 402, null],

@@ -104,10 +104,10 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
     test('the same key with another input holds nothing more', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
       const first = await gateway.authorise(payment);
-      // A process with another address of its own sends this request.
+      // A process with another address sends this request.
       const elsewhere = { ...payment, return_url: 'https://elsewhere.example/return' };
       assert.deepEqual(await gateway.authorise(elsewhere), first);
-      // With another amount or term the first hold is not what was asked for.
+      // A request with another amount or term must not get the first hold.
       for (const change of [{ amount: 60_000 }, { store_card: !payment.store_card }]) {
         await assert.rejects(gateway.authorise({ ...payment, ...change }), RequestRefused);
       }
@@ -273,7 +273,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       assert.equal((await gateway.charge(again)).outcome, 'declined');
     });
 
-    test('a declined card is not verified, and a used token neither', async () => {
+    test('neither a declined card nor a used token is verified', async () => {
       const pay = await newShopperPayment(subject, 'pm_card_visa_chargeDeclinedLostCard');
       const { merchant, checkout_id, customer_ref, card, return_url } = pay;
       const verify = { merchant, checkout_id, customer_ref, ...card, return_url };
@@ -304,13 +304,13 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       }
     });
 
-    test('an amount that the gateway cannot take refuses the checkout', async () => {
+    test('a payment of an amount that the gateway does not accept refuses the checkout', async () => {
       const payment = await newPayment(subject, 'pm_card_visa', { amount: 100_000_000_000 });
       const answer = await gateway.authorise(payment);
       assert.equal(answer.outcome, 'refused');
     });
 
-    test('a charge of an amount that the gateway cannot take says nothing about the card', async () => {
+    test('a charge of an amount that the gateway does not accept says nothing about the card', async () => {
       const { charge } = await storeCard(subject, 'pm_card_visa');
       const answer = await gateway.charge({ ...charge, amount: 100_000_000_000 });
       assert.deepEqual(answer, { outcome: 'declined', payment_ref: null, decline: amountRefused });
@@ -616,7 +616,7 @@ function stories(name: string, local: ContractSubject): void {
         assert.ok(decline.card_key, 'it recognises the card when it is entered again');
       });
 
-      test('what the bank holds after a challenge was left is voided', async () => {
+      test('what the bank holds after the shopper left its challenge is voided', async () => {
         const { url, state, payment, payment_ref } = await challenged('4000000000003220');
         const back = await answerChallenge(url, 'close');
         assert.equal(statusOf(back), local.begins ? 'requires_customer_action' : 'pending');
@@ -717,7 +717,10 @@ function stories(name: string, local: ContractSubject): void {
         });
       }
 
-      /** Gives up on a request that reached the gateway. Some time out before, on a busy machine. */
+      /**
+       * Gives up on a request that has reached the gateway. On a busy machine one may time out too
+       * early, so this sends it again.
+       */
       async function timeOut(kind: Fault['fault'], payment: Payment): Promise<void> {
         await until(`the fault ${kind}`, async () => {
           await unknown(() => quick.authorise(payment));
@@ -1195,7 +1198,7 @@ describe('what the card schemes want to know', () => {
   }
 
   for (const [protocol, subject] of Object.entries({ stripe, hyperswitch })) {
-    test(`the network's ids of every payment are told, with Mastercard's link (${protocol})`, async () => {
+    test(`the network's ids of every payment are known, with Mastercard's link (${protocol})`, async () => {
       for (const [number, hasLink] of [
         ['4242424242424242', false],
         ['5555555555554444', true],
@@ -1228,7 +1231,7 @@ describe('what the card schemes want to know', () => {
     );
   });
 
-  test('a payment that stores no card sets no credential up', async () => {
+  test('a payment that stores no card sets up no credential', async () => {
     const answer = await gateway.authorise(
       await newPayment(local, '4242424242424242', { store_card: false }),
     );
@@ -1435,7 +1438,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
-  test('where nothing cannot be paid, a card is verified by a hold that is voided at once', async () => {
+  test('where a payment of nothing is impossible, a card is verified by a hold that is voided at once', async () => {
     const subject = useHyperswitch(started.url, { verificationAmount: 1_000 });
     const { gateway } = subject;
     assert.equal(gateway.capabilities.verificationAmount, 1_000);
@@ -1491,7 +1494,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     );
   });
 
-  /** The adapter with a gateway whose answers a test gives, in turn. */
+  /** The adapter with a gateway that sends the answers that a test queues. */
   async function startAnswering() {
     const answers: [status: number, body: unknown][] = [];
     const asked: string[] = [];
@@ -1536,7 +1539,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
-  test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {
+  test('an unknown status counts as in flight, unknown members are ignored, and an error in a 200 is an error', async () => {
     const { adapter, apiUrl, answers, asked: paths, close } = await startAnswering();
     const merchant = merchantAt();
     const payment = { payment_id: 'pay_1', amount: 100, currency: 'ZAR', colour: 'blue' };
@@ -1578,13 +1581,13 @@ describe('what only Hyperswitch’s protocol has', () => {
         answers.push([200, { ...body, status: 'a_new_one' }]);
         await assert.rejects(call(), StatusUnknown);
       }
-      // The code of a missing card is also that of a missing setting of the operator.
+      // The code for a missing card also stands for a missing setting of the operator.
       const missing: [number, unknown] = [404, { error: { code: 'HE_02' } }];
       answers.push(missing, [200, { payment_method_id: 'pm_1' }]);
       await assert.rejects(adapter.charge({ ...asked, ...charged }), RequestRefused);
       answers.push(missing, missing);
       assert.equal((await adapter.charge({ ...asked, ...charged })).outcome, 'declined');
-      // A dispute of an unknown status hides no other dispute, and pauses its plan.
+      // A dispute with an unknown status hides no other dispute, and pauses its plan.
       const disputed = { ...payment, amount: '100', dispute_stage: 'dispute' };
       answers.push([
         200,
@@ -1660,7 +1663,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
-  test('plain http is taken on loopback only, and an address must be a URL', () => {
+  test('plain http is accepted on loopback only, and an address must be a URL', () => {
     for (const [address, isGood] of [
       ['https://api.example.com', true],
       ['http://127.0.0.1:3001', true],

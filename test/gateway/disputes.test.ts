@@ -56,7 +56,7 @@ describe('balance transactions', () => {
     const held = await pay('4242424242424242', {}, { capture_method: 'manual' });
     assert.deepEqual(await transactionsOf(held.latest_charge), []);
     await call('POST', `/v1/payment_intents/${held.id}/capture`, { amount_to_capture: '40000' });
-    // The fee is 2.9 % of R 400,00 and R 2,00.
+    // The fee is 2.9 % of R 400,00 plus R 2,00.
     const [row] = await transactionsOf(held.latest_charge);
     assert.deepEqual(figures([row]), [['charge', 40_000, 1_360, 38_640]]);
     const { body: charge } = await call('GET', `/v1/charges/${held.latest_charge}`);

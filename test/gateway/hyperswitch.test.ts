@@ -8,8 +8,8 @@ import { testCards } from '../../test-gateway/cards.ts';
 import { answerChallenge, publishableKey, secretKey, startGateway } from '../support/gateway.ts';
 
 // The second API of the test gateway. It checks its own answers against the published schemas, so a
-// 200 is an answer as Hyperswitch describes it. These are the refusals and the rules of the real
-// one; what the adapter makes of it is in `contract.test.ts`.
+// 200 is an answer as Hyperswitch describes it. This file tests the refusals and the rules of the
+// real server; `contract.test.ts` tests what the adapter makes of them.
 
 let now = Date.now();
 const local = await startGateway({ now: () => now });
@@ -211,8 +211,8 @@ describe('refused as the real one refuses it', () => {
     ['an unknown kind of payment method', { allowed_payment_method_types: ['bitcoin'] }],
     ['an unknown category', { mit_category: 'whim' }],
     ['an unknown member', { colour: 'blue' }],
-    ['a currency in small letters', { currency: 'zar' }],
-    ['an amount in a text', { amount: '50000' }],
+    ['a currency in lower case', { currency: 'zar' }],
+    ['an amount as text', { amount: '50000' }],
   ];
   for (const [what, given] of wrong) {
     test(`a payment with ${what}`, async () => {
@@ -296,7 +296,7 @@ describe('refused as the real one refuses it', () => {
     }
   });
 
-  test('a card that is no test card, before anything is kept of it', async () => {
+  test('a card that is not a test card, before anything about it is stored', async () => {
     const payment = await begin();
     await refuses(confirm(payment, '4111111111111111'), 400, 'IR_06');
     await refuses(confirm(payment, '4242424242424241'), 400, 'IR_06');

@@ -41,8 +41,8 @@ import { actingOn } from '../support/plan-attempts.ts';
 import { backUp } from '../support/restore.ts';
 import { type Service, startService } from '../support/service.ts';
 
-// A service with two gateways, each with books of its own: a request that reaches the wrong one finds
-// nothing there.
+// A service with two gateways, each with books of its own: a request that reaches the wrong one
+// finds nothing there.
 
 const webhookSecret = 'a secret of the second one';
 
@@ -103,7 +103,7 @@ function textsOf(value: unknown): string[] {
   return Object.values(value).flatMap(textsOf);
 }
 
-/** Everything of ours that names a payment, by the gateway of its checkout. */
+/** All our references to payments, each with the gateway of its checkout. */
 const names = `
   select c.gateway, unnest(array[c.id::text, a.id::text, a.payment_ref, a.customer_ref, a.card_ref]) as name
   from checkouts c join payment_attempts a on a.checkout_id = c.id
@@ -201,7 +201,7 @@ test('the records of each gateway are compared with its own payments alone', asy
   }
 });
 
-test('an event is believed only with the secret of the gateway at whose address it comes', async () => {
+test('an event counts only with the secret of the gateway whose address it was sent to', async () => {
   const hint = { type: 'dispute_details', object: { dispute_id: 'dp_1' } };
   const payload = JSON.stringify({ event_id: 'evt_1', event_type: 'x', content: hint });
   const signature = createHmac('sha512', webhookSecret).update(payload).digest('hex');
@@ -221,7 +221,8 @@ test('an event is believed only with the secret of the gateway at whose address 
   assert.equal(await post('/gateway/events/main'), 400);
   assert.equal(await post('/gateway/events'), 400);
   assert.equal(await post('/gateway/events/other'), 404);
-  // An address that a gateway was given stays valid if the names in the settings change their order.
+  // An address that a gateway was given stays valid if the names in the settings change their
+  // order.
   const { deps } = atMain.service;
   const gateways = createGateways(
     [peach, mainGateway].map((name) => ({
@@ -297,7 +298,7 @@ test('a card is not verified by a hold while money is stopped, but for nothing i
 });
 
 describe('a name that leads to the account of another gateway', () => {
-  /** The gateways as a start with these settings has them. */
+  /** The gateways of a service that starts with these settings. */
   const startWith = (ports: Record<string, Gateway>) => {
     const gateways = createGateways(
       Object.entries(ports).map(([name, gateway]) => ({
@@ -307,7 +308,10 @@ describe('a name that leads to the account of another gateway', () => {
     const money = guardAt({}, gateways);
     return { money, gateways: guardGateways(gateways, money) };
   };
-  /** Calls that may go to any account: heartbeats, which tell accounts apart, and calls that send nothing. */
+  /**
+   * Calls that may go to any account: heartbeats, which tell accounts apart, and calls that send
+   * nothing.
+   */
   const asksAnyAccount = new Set(['listHeartbeats', 'writeHeartbeat', 'readEvent', 'isAnswering']);
   type Call0 = () => Promise<unknown>;
   const port = (name: GatewayName) => atMain.service.deps.gateways.of(name);
@@ -344,12 +348,12 @@ describe('a name that leads to the account of another gateway', () => {
     const { rows } = await pool.query(
       `select detail from alerts where kind = 'gateway_other_account'`,
     );
-    assert.equal(rows.length, 3, 'one for each name, however often it is asked');
+    assert.equal(rows.length, 3, 'one for each name, however many times it is checked');
     assert.equal(await guardAt({}).problem(), null, 'with the right settings money moves at once');
     await pool.query(`delete from gateway_heartbeats where gateway = 'acquirer'`);
   });
 
-  test('is compared with nothing and has nothing recorded, and so has no other gateway', async () => {
+  test('stops every comparison and every recording, at the other gateways too', async () => {
     const { deps } = atMain.service;
     // The first gateway is right, the second one is not.
     const { money, gateways } = startWith({ main: port(mainGateway), acquirer: port(peach) });
@@ -363,7 +367,7 @@ describe('a name that leads to the account of another gateway', () => {
     await deps.database.pool.query(`delete from gateway_heartbeats where gateway = 'acquirer'`);
   });
 
-  test('leaves open after a takeover whether the others lost anything, and says so', async () => {
+  test('leaves it open after a takeover whether the others lost anything, and says so', async () => {
     const { pool } = atMain.service.deps.database;
     await pool.query(`update gateway_heartbeats set server = 'another' where gateway = 'peach'`);
     const money = guardAt({ peach: { listHeartbeats: () => port(mainGateway).listHeartbeats() } });
@@ -390,7 +394,7 @@ describe('a name that leads to the account of another gateway', () => {
     assert.equal(await money.accountProblem(mainGateway), null);
   });
 
-  test('moves no more money in a process that found the right account when it began', async () => {
+  test('moves no more money, even in a process that found the right account when it began', async () => {
     let account = port(mainGateway);
     const money = guardAt({ main: { listHeartbeats: () => account.listHeartbeats() } });
     assert.equal(await money.problem(mainGateway), null);
@@ -449,7 +453,7 @@ test('an alert about a late comparison ends with the next comparison of that gat
   await pool.query(`delete from reconciliation where gateway = 'gone'`);
 });
 
-test('a gateway that refuses our key stops the heartbeats of no other one', async () => {
+test('a gateway that refuses our key does not stop the heartbeats of the others', async () => {
   const { pool } = atMain.service.deps.database;
   const count = `select heartbeat::int from gateway_heartbeats where gateway = 'peach'`;
   const { rows: before } = await pool.query(count);
@@ -461,7 +465,7 @@ test('a gateway that refuses our key stops the heartbeats of no other one', asyn
   assert.equal(after[0].heartbeat, before[0].heartbeat + 1);
 });
 
-test('a file for the bank needs the new heartbeat at one gateway, and an export all of them compared', async () => {
+test('a file for the bank needs the new heartbeat at one gateway, and an export needs all of them compared', async () => {
   const away = () => Promise.reject(new OutcomeUnknown('no answer', 'no_answer'));
   for (const main of [{ writeHeartbeat: away }, { listHeartbeats: away }]) {
     assert.equal(await guardAt({ main }).raiseHeartbeatNow(), null);
@@ -509,7 +513,7 @@ describe('two gateways that use the same references', () => {
     ];
   });
 
-  test('have a dispute each, and an operator must say which one', async () => {
+  test('each have a dispute, and an operator must say which one', async () => {
     const { deps } = atMain.service;
     const { merchant } = atMain.account;
     const now = timestamp(atMain.clock.now());
@@ -535,7 +539,7 @@ describe('two gateways that use the same references', () => {
     for (const id of ids) assert.equal((await mustFindDispute(db, id)).dispute.id, id);
   });
 
-  test('have fees each', async () => {
+  test('each have their own fees', async () => {
     const { deps } = atMain.service;
     for (const [name, shopper] of shoppers) {
       const [{ payment_ref }] = await shopper.rows('instalments');
@@ -548,7 +552,7 @@ describe('two gateways that use the same references', () => {
       const read = () => importFees({ ...deps, gateway }, 'nomsa', Readable.from(lines));
       assert.equal((await read()).posted, 2);
       assert.equal((await read()).posted, 0);
-      // Batches that were posted before the broken line have someone who posted them.
+      // The batches before the broken line were posted, and the audit names who posted them.
       const broken = Readable.from([...lines, 'tx_broken']);
       await assert.rejects(importFees({ ...deps, gateway }, `sipho at ${name}`, broken), /Line 4/);
       const { rows } = await deps.database.pool.query(
@@ -629,7 +633,7 @@ test('without the settings of a gateway its rows wait, an alert says so, and not
     );
     assert.equal(rows.length, 1);
     assert.match(rows[0].detail, /no gateway peach/);
-    // An operator knows of it, and closes the alert. It comes again only after another absence.
+    // An operator closes the alert. It comes again only if the settings are missing once more.
     const closed = `update alerts set closed_at = now() where kind = 'gateway_without_settings'`;
     await deps.database.pool.query(closed);
     atMain.clock.advance({ minutes: 2 });
@@ -663,7 +667,7 @@ describe('while the gateway of a merchant does not answer', () => {
   });
   const { load } = { load: (shopper: Shopper) => shopper.send('GET', '') };
 
-  test('a shopper who has not begun to pay is given the second one', async () => {
+  test('a shopper who has not begun to pay is moved to the second one', async () => {
     const shopper = await atPeach.shopper(changes);
     assert.equal(await gatewayOfCheckout(shopper), 'main');
     down.add(mainGateway);
@@ -821,7 +825,7 @@ describe('a database of two gateways that is restored', () => {
     assert.notEqual(rows[0].access_stopped_at, null);
   });
 
-  test('records what each of them did, waits where it is asked to, and goes on at both', async () => {
+  test('records what each of them did, waits where it is asked to, and resumes at both', async () => {
     const [, atSecond] = sold as [Sold, Sold];
     const held = (await atSecond.late.attempts())[0]?.id ?? '';
     const path = { method: 'GET', path: '/payments/:id' };
@@ -850,7 +854,7 @@ describe('a database of two gateways that is restored', () => {
     assert.deepEqual(await Promise.all(sold.map(again).map(stateOf)), done);
     for (const one of sold.map(again)) await assertBalanced(one.paying, one.plan);
     await assertNoneWentAstray();
-    // Sign-ins are confirmed apart from money.
+    // Sign-ins are confirmed separately from money.
     const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
     assert.notEqual((await tranche.json('operators', 'confirm')).waits_since, null);
     const confirm = ['operators', 'confirm', '--reason', 'Compared with the alerts.'];

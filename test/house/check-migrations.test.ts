@@ -54,7 +54,7 @@ const unsafe: [string, RegExp][] = [
   ['-- concurrently\ncreate table a (id integer);', /mixes/],
 ];
 
-/** The migration of these texts, and the last one of the newest release. */
+/** The number of these migrations, and that of the last one in the newest release. */
 const number = 44;
 const released = 41;
 

@@ -89,7 +89,7 @@ test('two rooms that import each other are a cycle', (t) => {
   ]);
 });
 
-test('a group imports only from itself and from the groups below it, the platform types too', (t) => {
+test('a group imports only from itself and from the groups below it; for the platform that includes types', (t) => {
   const root = plant(t, {
     'src/platform/shared/clock.ts': `import { find } from '#purchases/refunds/refund.ts';`,
     'src/platform/shared/money.ts': `import type { Refund } from '#purchases/refunds/refund.ts';`,

@@ -184,7 +184,7 @@ describe('the v1 callback', () => {
     assert.ok(rows[0].sealed_verify.length > 40);
   });
 
-  test('fails while its master key is missing, which counts against no receiver, and is delivered once it is back', async () => {
+  test('fails while its master key is missing, which counts against no receiver, and is delivered once the key is back', async () => {
     const { shopper, received, id } = await begin({ reply: () => ({ status: 500 }) });
     await shopper.pay(1);
     const { id: callback_id } = await readCallback(paying.service, id);

@@ -338,7 +338,7 @@ describe('a body that cannot be read is a 400', () => {
     headers: Record<string, string>,
     detail: string,
   ][] = [
-    ['no JSON', '{', {}, 'The body is not valid JSON: it ends before it is complete.'],
+    ['not JSON', '{', {}, 'The body is not valid JSON: it ends before it is complete.'],
     ['a JSON list', '[]', {}, 'The body must be a JSON object.'],
     [
       'a member twice',
@@ -370,8 +370,8 @@ describe('a body that cannot be read is a 400', () => {
       form,
       'The body has a % that is not followed by two hexadecimal digits.',
     ],
-    ['no UTF-8, escaped', 'currency=%ff', form, 'The body is not valid UTF-8.'],
-    ['no UTF-8', Buffer.from([0x61, 0x3d, 0xc3, 0x28]), form, 'The body is not valid UTF-8.'],
+    ['not UTF-8, escaped', 'currency=%ff', form, 'The body is not valid UTF-8.'],
+    ['not UTF-8', Buffer.from([0x61, 0x3d, 0xc3, 0x28]), form, 'The body is not valid UTF-8.'],
     ['a deep form', `a${'[b]'.repeat(40)}=1`, form, 'The body is nested deeper than 32 levels.'],
     ['a large body', `a=${'x'.repeat(256 * 1024)}`, form, 'The body is larger than 256 KiB.'],
     [

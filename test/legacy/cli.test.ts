@@ -320,7 +320,7 @@ describe('tranche legacy usage', () => {
     assertFits(stdout);
   });
 
-  test('has pages, of which each integration is on exactly one', async () => {
+  test('has pages, with each integration on exactly one of them', async () => {
     for (let count = 0; count < 3; count += 1) await createPlugin(service);
     const { data: all, next: none } = await tranche.json('legacy', 'usage', '--limit', '1000');
     assert.equal(none, null);

@@ -209,7 +209,7 @@ describe('a token', () => {
     assert.equal((await pay(token)).status, 200);
   });
 
-  test('of v1 is refused by v2, and a client secret of v2 by v1', async () => {
+  test('of v1 is refused by v2, and a v2 client secret by v1', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const detail = `${invalidToken} This is one of v1: v2 takes the client secret of v2 itself.`;

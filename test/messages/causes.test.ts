@@ -197,13 +197,13 @@ test('a reminder waits while a dispute pauses the plan, and is sent once the dis
   const shopper = await paying.shopper();
   await shopper.pay(3);
   await paying.pass('2032-12-12T05:00:00Z');
-  // The gateway learns the time from requests, and counts the bank's deadline from it.
+  // The gateway learns the time from requests, and counts the bank's deadline from that time.
   await (await paying.shopper()).pay(1);
   await openDispute(paying, shopper);
   const [dispute] = await shopper.rows('disputes');
   const reminders = async () =>
     (await subjects(shopper)).filter((line) => /will be charged/.test(line));
-  // The reminder fell due two days ago. The charge is at 06:00 of the next day.
+  // The reminder fell due two days ago. The charge is at 06:00 on the next day.
   paying.clock.set('2032-12-14T07:00:00Z');
   await paying.work();
   assert.deepEqual(await reminders(), []);
@@ -227,7 +227,8 @@ test('a card that expires before the last payment is announced 21 days before th
   const shopper = await paying.shopper();
   await shopper.pay(6, { expires: '2028-01' });
   await paying.pass({ months: 6 });
-  // Payments fall due on the 15th. The payment of February is the first after the card has expired.
+  // Payments fall due on the 15th. The payment for February is the first after the card has
+  // expired.
   const [mail, ...more] = await expiryMails(shopper);
   assert.equal(mail?.sent_at.slice(0, 16), '2028-01-25T06:00');
   assert.match(mail?.text ?? '', /ending 4242 expires at the end of January 2028/);
@@ -243,7 +244,7 @@ test('a card that covers the plan to its last month makes no such message', asyn
   await paying.pass({ months: 3 });
 });
 
-test('the shopper hears nothing of a card that was replaced, or that has nothing left to pay', async () => {
+test('the shopper hears nothing about a card that was replaced, or that has nothing left to pay', async () => {
   paying.clock.set('2029-11-15T08:00:00Z');
   const replaced = await paying.shopper();
   await replaced.pay(6, { expires: '2030-01' });
@@ -292,7 +293,7 @@ test('the mails after a lost card ask for another one, and never say that the ba
   await assertSound(paying);
 });
 
-test('once another card is stored, the reminder announces the charge of it again', async () => {
+test('once another card is stored, the reminder announces a charge again', async () => {
   paying.clock.set('2034-03-01T08:00:00Z');
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: cards.laterLost, expires: '2036-01' });
@@ -308,7 +309,7 @@ test('once another card is stored, the reminder announces the charge of it again
   await assertSound(paying);
 });
 
-test('no message has more of a card than its last four digits, or an image, or an address elsewhere', async () => {
+test('no message has more of a card than its last four digits, an image, or an address elsewhere', async () => {
   const { rows } = await paying.service.deps.database.pool.query('select text, html from mailbox');
   assert(rows.length > 10);
   for (const { text, html } of rows) {

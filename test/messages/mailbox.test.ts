@@ -88,7 +88,7 @@ test('a script reads the messages as JSON, the newest first, however far a clock
   ]);
 });
 
-test('mails to one address are found however many came since then', async () => {
+test('mails to one address are found however many have come since', async () => {
   const first = await keep('To Sipho', { recipient: 'Sipho+1@example.com' });
   for (let i = 0; i < 200; i += 1) await keep('Later');
   const found = async (to: string) =>

@@ -190,7 +190,7 @@ test('a message is sent when it falls due on the merchant’s clock, not before'
   assert.equal(server.mails.length, 1);
 });
 
-test('a server that is away is retried, ever less often, and the message keeps its ID', async () => {
+test('a server that is away is retried, less and less often, and the message keeps its ID', async () => {
   const [port = 0] = await freePorts(1);
   const service = await start(`smtp://127.0.0.1:${port}`);
   await queue(service, {});
@@ -473,7 +473,7 @@ test('two rounds of mail are 0.4 seconds apart, but after one of 50 mails or mor
     },
     close: async () => {},
   };
-  // Only the loop of messages pauses for 0.4 seconds. The look for due rows, each half a second,
+  // Only the loop of messages pauses for 0.4 seconds. The search for due rows, every half second,
   // happens at once; every other pause lasts until the end.
   const sleep: Clock['sleep'] = async (milliseconds, signal) => {
     if (milliseconds === 400) {
@@ -523,7 +523,7 @@ test('a message that a dead worker had claimed is sent after its lease', async (
   assert.equal(server.mails.length, 1);
 });
 
-test('a reminder of a payment that is no longer to come is skipped', async () => {
+test('a reminder of a payment that is no longer due is skipped', async () => {
   const server = await startServer();
   const service = await start(server.url);
   // The only payment of this plan is held already, so there is nothing to announce.
@@ -554,7 +554,7 @@ test('a one-time link is sealed until it is sent, and gone from the database aft
   assert.match(decoded, /manage#a-token-that-must-not-stay/);
 });
 
-test('a one-time link that has ended before it could be sent is skipped', async () => {
+test('a one-time link that ended before it could be sent is skipped', async () => {
   const server = await startServer();
   const service = await start(server.url);
   const expires_at = timestamp(clock.now().add({ minutes: 15 }));
@@ -615,7 +615,10 @@ test('production without a mail server starts with a warning and writes no messa
 
 type Forwarder = {
   url: string;
-  /** Whether it replies to new connections without ever finishing, instead of passing them on. */
+  /**
+   * Whether the forwarder replies to new connections without ever finishing, instead of passing
+   * them on.
+   */
   trickles: boolean;
   hasTrickled: boolean;
   /** Resolves when the client has left such a connection. */

@@ -175,7 +175,7 @@ test('--to-next-event moves to the next event and no further, until there is non
   );
 });
 
-test('of two moves at once both arrive, and all due work is done once, at its own time', async () => {
+test('two moves at once both take effect, and all due work is done once, at its own time', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });

@@ -260,7 +260,7 @@ describe('a collection that is declined', () => {
     const attempts = (await shopper.rows('collections')).filter(
       ({ instalment }) => instalment === 2,
     );
-    // The second found it claimed, or retried after the first had ended.
+    // The second operator found the payment claimed, or retried after the first had ended.
     assert.ok(
       attempts.length === 5 || answers.every((answer) => answer === 'overdue'),
       `${answers}`,
@@ -317,7 +317,7 @@ describe('whatever the gateway does, a payment is collected once', () => {
     ] as const) {
       // Each fault strikes one of the two calls here, and both in `test:long`.
       if (!isLong && (call === 'capture') !== (index % 2 === 0)) continue;
-      // A slow fault strikes once: a second time reaches the same states.
+      // A slow fault strikes once, because a second time would reach the same states.
       const times = fault.startsWith('latency') ? 1 : 2;
       test(`${call}, ${fault} × ${times}`, async () => {
         const shopper = await bought(3);
@@ -482,7 +482,7 @@ test('a merchant with many due payments does not delay the others', async () => 
   const before = charged.slice(0, place).filter((id) => many.has(id)).length;
   // Two loops may each have a batch of 32 of the large merchant in progress. The third batch waits.
   assert.ok(place >= 0 && before <= 64, `${before} payments of the large merchant came first`);
-  // On a slow machine an answer may come too late. It is then asked for again after some minutes.
+  // On a slow machine an answer may come too late. The service then asks again after some minutes.
   await paying.pass({ hours: 1 });
   await assertBalanced(paying, last);
 });

@@ -175,7 +175,7 @@ test('a charge that is in flight when a dispute comes is not repeated during it'
   const { id } = await dispute(open);
   const { id: lostId } = await dispute(lost);
   await tranche.json('disputes', 'accept', lostId);
-  // A retry is due at the same time of the next day, just before the dispute is read again.
+  // A retry is due at the same time on the next day, just before the dispute is read again.
   await paying.pass(after({ hours: 24, seconds: 30 }));
   assert.deepEqual(await charges(), [['declined'], ['declined']]);
   await paying.pass({ hours: 50 });
@@ -226,7 +226,7 @@ const decide = (shopper: Shopper, form: Record<string, string>) =>
       paying.gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, form),
     );
 
-test('the money of a won dispute is booked however late it comes, and a person is told of its absence', async () => {
+test('the money of a won dispute is booked however late it comes, and a person is told that it is missing', async () => {
   const { deps } = paying.service;
   const shopper = await collected(1);
   const { id } = await dispute(shopper);
@@ -266,7 +266,7 @@ test('an answer that is older than the recorded one is not recorded', async () =
   const shopper = await collected(1);
   await dispute(shopper);
   const [{ dispute_ref, payment_ref }] = await shopper.rows('disputes');
-  // A poll read it before its money was withdrawn.
+  // A poll read the dispute before its money was withdrawn.
   const state = await gateway.dispute(merchant.forGateway(), dispute_ref);
   const owner = { checkout_id: shopper.id, gateway: mainGateway };
   const polled = { ...state, payment_ref, withdrawn: 0, fee: 0 };
@@ -316,7 +316,7 @@ test('operators are warned once before the deadline, and a dispute without evide
   ]);
 });
 
-test('after a loss the plan stays paused until an operator lets it go on', async () => {
+test('after a loss the plan stays paused until an operator resumes it', async () => {
   const shopper = await collected();
   const { id } = await dispute(shopper);
   await tranche.refused(1, /decide once it has ended/, 'disputes', 'rest', id, '--due');
@@ -590,7 +590,7 @@ test('a refund that was requested before the dispute waits for it, and fails if 
   await assertBooks();
 });
 
-test('a refund that was begun before the dispute is not sent during it, and goes on after it', async () => {
+test('a refund that was begun before the dispute is not sent during it, and continues after it', async () => {
   const { gateway, service } = paying;
   const [dropped, answered] = [await collected(), await collected()];
   const path = '/v1/refunds';
@@ -612,7 +612,7 @@ test('a refund that was begun before the dispute is not sent during it, and goes
   // The gateway forgets the key meanwhile.
   await paying.pass({ days: 3 });
   assert.deepEqual((await dropped.books()).refunds, [], 'no refund leaves during a dispute');
-  assert.deepEqual(await statuses(), ['pending', 'complete'], 'one had left before it');
+  assert.deepEqual(await statuses(), ['pending', 'complete'], 'one had left before the dispute');
   const [row] = await dropped.rows('disputes');
   await resolve(row.id, '--won');
   await paying.pass({ hours: 7 });
@@ -702,7 +702,7 @@ test('what an operator looked at is what is submitted, also if something changes
   assert.deepEqual([later.evidence, later.hash], [looked.evidence, looked.hash]);
   assert.equal(later.is_outdated, true);
 
-  // Another operator stages it again. The first one has not seen that.
+  // Another operator stages the evidence again. The first operator has not seen that.
   await tranche.json('disputes', 'evidence', id, '--stage');
   const submit = ['disputes', 'evidence', id, '--submit'];
   await tranche.refused(1, /staged again since you looked/, ...submit, '--hash', looked.hash);
@@ -876,7 +876,7 @@ test('a merchant is asked by mail at its contact, once a day, with a deadline be
   assert.match(mail.text, /disputing R 300,00 of order .*: fraudulent\./);
   assert.doesNotMatch(mail.text + mail.html, /thandi|Thandi/, 'it does not name the shopper');
   const { evidence } = await tranche.json('disputes', 'evidence', id);
-  assert.doesNotMatch(evidence.history, /evidence asked/, 'it is no message to the shopper');
+  assert.doesNotMatch(evidence.history, /evidence asked/, 'it is not a message to the shopper');
   await paying.pass({ days: 1 });
   await tranche.json(...ask);
   await paying.work();
@@ -1019,7 +1019,7 @@ test('a dispute of a payment whose record waits is recorded once the payment is 
   await findNewDisputes(deps);
   assert.deepEqual(await shopper.rows('disputes'), []);
   assert.equal(await unknown(), before);
-  // After a day an alert tells people of it, and polls do not go past it.
+  // After a day an alert tells people about it, and polls do not go past it.
   const reached = await findReached(deps.database.db, mainGateway);
   paying.clock.advance({ hours: 25 });
   await findNewDisputes(deps);
@@ -1219,7 +1219,7 @@ test('a gateway that settles in another currency: the payment is booked in its o
   await assertBooks();
 });
 
-test('an event is a hint: a signed one makes the dispute be read, and its body is not believed', async () => {
+test('an event is a hint: a signed one causes the dispute to be read, and its body is not believed', async () => {
   const shopper = await collected();
   const [{ payment_ref }] = (await shopper.rows('instalments')).filter(
     ({ number }) => number === 1,

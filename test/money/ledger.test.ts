@@ -57,7 +57,7 @@ test('the books of a merchant may take longer to add up than a request may wait'
   const options = `-c statement_timeout=${limit}ms`;
   const server = new pg.Pool({ connectionString: databaseUrl, max: 1, options });
   const client = await server.connect();
-  // The driver gives up too, on every statement of the check that does not ask for longer.
+  // The driver gives up too, on every statement of the check that does not ask for more time.
   const patience = { query_timeout: limit };
   const limited = {
     query: (sent: string | pg.QueryConfig, values?: unknown[]) => {
@@ -183,7 +183,7 @@ test('a check that outlasts its lease moves nothing', async () => {
   await moveAudit(db, at(4), position, 0);
 });
 
-test('the check of a range goes on after a migration has changed a column that it returns', async () => {
+test('the check of a range continues after a migration has changed a column that it returns', async () => {
   const { deps, databaseUrl } = paying.service;
   const check = () => findDifferences(deps.database, shopper.id, shopper.id);
   const alter = (type: string) =>

@@ -94,7 +94,7 @@ const held = (net: number): NewEntry => ({
   release_on: '2030-01-01',
 });
 
-/** Many lines at once. */
+/** Writes many lines at once. */
 const postMany = ({ merchant }: Account, at: string, count: number) =>
   service.deps.database.pool.query(
     `insert into settlement_entries (merchant_id, id, kind, gross, fee, vat, net, currency, at, release_on)
@@ -130,7 +130,7 @@ async function fileOf({ merchant }: Account, month: string, format: string): Pro
   return stdout;
 }
 
-/** The days of the posted ends of the operators' record that a statement prints. */
+/** The days on which the ends of the operators' record that a statement prints were posted. */
 async function endsOf(account: Account, month: string): Promise<string[]> {
   const { rows } = await service.deps.database.pool.query<{ on_date: string; end: string }>(
     `select on_date, number || ':' || encode(hash, 'hex') as end from published_ends order by 1`,
@@ -289,7 +289,7 @@ test('no statement and no line of one can be changed', {
   }
 });
 
-test('processes at once, and one that dies between two batches, leave no gap and no line twice', async () => {
+test('concurrent processes, and one that dies between two batches, leave no gap and repeat no line', async () => {
   goTo('2026-11-10T08:00:00Z');
   const account = await merchantWith();
   const { pool } = service.deps.database;
@@ -308,10 +308,10 @@ test('processes at once, and one that dies between two batches, leave no gap and
     'select count(*)::integer from settlement_entries where merchant_id = $1 and statement = 1';
   assert.equal((await pool.query(stated, ids)).rows[0].count, 10_000);
   assert.deepEqual(await monthsOf(account), []);
-  // Its lines are no difference: the due row counts them.
+  // Its lines are not a difference, because the due row counts them.
   assert.deepEqual(await statementDifferences(), []);
   await pool.query('drop trigger killed on monthly_statements');
-  // Another process goes on once the lease has ended.
+  // Another process continues once the lease has ended.
   await makeAll();
   assert.deepEqual(await monthsOf(account), []);
   clock.advance({ seconds: 601 });
@@ -466,7 +466,8 @@ test('a correction is a new statement with the same lines that refers to the old
     address: '7 Loop Street',
     vat_number: '4000000002',
   });
-  // Two processes correct it at once, while another makes the statement of the next month.
+  // Two processes correct the statement at once, while another makes the statement of the next
+  // month.
   await sell(account, '2027-07-06T08:00:00Z');
   goTo('2027-08-02T08:00:00Z');
   const [one, other] = await Promise.all([
@@ -500,7 +501,7 @@ test('a correction is a new statement with the same lines that refers to the old
     await fileOf(account, '2027-06', 'csv'),
     new RegExp(`^${reference},2027-06,1,.*,ZAR,${of}\r$`, 'm'),
   );
-  // A correction can be corrected, and the next month has the number after it and its balance.
+  // A correction can be corrected. The next month has the next number and continues the balance.
   await changePage(service.deps, 'test', { id, address: '8 Loop Street' });
   await tranche.json(...correct(newId));
   await sell(account, '2027-08-06T08:00:00Z');

@@ -221,7 +221,7 @@ describe('funding whole', () => {
     const shopper = await bought(account, 3, { card: cards.refundFails });
     await paying.pass({ days: 2 });
     await refundNow({ ...paying, account }, shopper, 100_000);
-    // Terms that come later are for later refunds.
+    // Later terms apply to later refunds only.
     await setFee(account, '--refund-fee', 'kept');
     await paying.pass({ days: 10 });
     const rows = await shopper.rows('settlement_entries');
@@ -337,7 +337,7 @@ test('a reserve leaves no money unpaid: refunds lessen it, and all of a sale is 
       ['reserve_released', 94_020],
     ],
   ]);
-  // The next sale is held as well, while the reserve before it is a line.
+  // The next sale is held back too, although the reserve before it is only a line.
   await bought(whole, 1);
   await paying.pass({ days: 5 });
   const again = await balanceOf(whole);
@@ -472,7 +472,7 @@ describe('a payout', () => {
     assert.equal(again.stdout, stdout);
     await nomsa.json('payouts', 'paid', payout.id, '--bank-reference', 'FT2');
 
-    // Nothing but the bank file has the whole number.
+    // Nothing but the bank file has the whole account number.
     const { pool } = paying.service.deps.database;
     for (const table of ['bank_accounts', 'operator_actions', 'alerts', 'payouts']) {
       const { rows } = await pool.query(`select t::text as row from ${table} t`);
@@ -538,7 +538,7 @@ describe('a payout', () => {
     );
   });
 
-  test('whose export is lost by a restore is not exported again before it is compared', async () => {
+  test('whose export is lost in a restore is not exported again before it is compared', async () => {
     const { payout } = await draft();
     for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
     const { clock, gateway, service } = paying;
@@ -557,12 +557,12 @@ describe('a payout', () => {
     }
   });
 
-  test('is in no file for the bank until the gateway has noted its export', async () => {
+  test('is in no file for the bank until the gateway has recorded its export', async () => {
     const { payout } = await draft();
     for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
     const { gateway, service, clock } = paying;
     const statusOf = async () => (await nomsa.json('payouts', 'show', payout.id)).status;
-    // The SDK repeats a request whose connection was closed, once.
+    // The SDK repeats a request once if its connection was closed.
     const fault = {
       fault: 'drop_before',
       method: 'POST',
@@ -632,7 +632,7 @@ describe('a payout', () => {
     await assertBooks();
   });
 
-  test('approved by two operators at once in many ways never has one operator twice', async () => {
+  test('never counts one operator twice, however two operators approve it at once', async () => {
     const { payout } = await draft();
     const { deps } = paying.service;
     const answers = await Promise.allSettled(
@@ -646,7 +646,7 @@ describe('a payout', () => {
     assert.equal(shown.status, 'approved');
   });
 
-  test('has an entry of the day before that comes while it is made', async () => {
+  test('has an entry of the day before that comes while it is being made', async () => {
     const account = await merchantWith();
     const shopper = await bought(account, 1);
     await paying.pass({ days: 1 });

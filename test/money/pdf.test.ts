@@ -50,7 +50,7 @@ test('the text of a document can be copied, whatever an earlier document drew', 
   assert.equal(readPdf(await draw('on-line')).pages[0]?.[0], 'on-line');
 });
 
-test('a table goes on with its head on each page, wraps long cells, and loses no row', async () => {
+test('a table repeats its head on each page, wraps long cells, and loses no row', async () => {
   const long = 'x'.repeat(60);
   const pdf = await write(async function* (pdf) {
     pdf.text('Heading', { tag: 'H1' });

@@ -68,7 +68,7 @@ const all = {
   callbacks: 'holds',
 };
 
-test('the end of the record is posted once a day, stands in statements, and is required', async () => {
+test('the end of the record is posted once a day, is printed in statements, and is required', async () => {
   const { deps } = paying.service;
   const before = await prove();
   assert.deepEqual(before.outcomes, { ...all, record: 'differs' });
@@ -137,7 +137,7 @@ test('each proof finds what is wrong, and the others hold', async () => {
   assert.deepEqual((await prove('--bank-file', file)).outcomes, all);
 });
 
-test('a payout that was paid before a restore needs no export, on whatever clock its merchant is', async () => {
+test('a payout that was paid before a restore needs no export, whatever its merchant’s clock says', async () => {
   const { pool, db } = paying.service.deps.database;
   const { rows } = await pool.query('select export_id, exported_at from payouts');
   const move = (exported_at: string) =>
@@ -158,7 +158,7 @@ test('a payout that was paid before a restore needs no export, on whatever clock
   }
 });
 
-test('a gateway that does not answer is said to be not compared', async () => {
+test('a gateway that does not answer is reported as not compared', async () => {
   const { deps } = paying.service;
   const env = {
     ...gatewayEnv(paying.gateway),

@@ -105,7 +105,7 @@ test('what the gateway charges without a payment is posted once and shown by the
     await moved('stripe_fee', '-2300'),
     await moved('stripe_fee', '300'),
   ];
-  // The owner of the account was paid, which is no fee.
+  // The owner of the account was paid, which is not a fee.
   await moved('payout', '-50000');
   assert.deepEqual((await reconcile()).differences, []);
   await reconcileRecords(deps, { from: null, to: null });
@@ -139,7 +139,7 @@ test('a run that is interrupted continues where it was', async () => {
   const before = (await runs()).length;
   const { checked } = await reconcile();
   paying.clock.advance({ seconds: 1 });
-  // The SDK repeats a request whose connection was closed, once.
+  // The SDK repeats a request once if its connection was closed.
   await paying.gateway.fault({
     fault: 'drop_before',
     method: 'GET',
@@ -194,7 +194,8 @@ test('a process that is killed within a kind of records is continued after the l
   );
   const run = await findRun();
   assert.equal(run.after, calls[10]);
-  // The connection of a killed process ends, and its lock with it. On a busy machine that takes time.
+  // The connection of a killed process ends, and its lock with it. On a busy machine that takes
+  // time.
   await pool.query(
     `select pg_terminate_backend(pid, 20000) from pg_locks where locktype = 'advisory' and granted
        and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 97)`,
@@ -209,7 +210,7 @@ test('a process that is killed within a kind of records is continued after the l
   assert.deepEqual([continued.checked, continued.differences], [whole.checked, whole.differences]);
 });
 
-test('a run waits when the gateway answers 429, and goes on', async () => {
+test('a run waits when the gateway answers 429, and then continues', async () => {
   const { checked } = await reconcile();
   const path = '/v1/charges';
   await paying.gateway.fault({ fault: 'too_many', method: 'GET', path, times: 2 });
@@ -274,7 +275,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   };
   const known = await dispute(5);
   await findNewDisputes(deps);
-  // A row of the last minutes may be younger than the gateway's list.
+  // A row from the last minutes may be younger than the gateway's list.
   paying.clock.advance({ minutes: 10 });
   const clean = await reconcile();
   assert.deepEqual(clean.differences, []);
@@ -323,7 +324,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   await plant(
     `other_state ${known}`,
     'disputes',
-    // An open dispute is read again by itself, and is not compared.
+    // An open dispute is read again anyway, and is not compared.
     [
       "withdrawn = 0, status = 'won', closed_at = created_at, due_at = null",
       "withdrawn = 30000, status = 'needs_response', closed_at = null, due_at = created_at",
@@ -414,7 +415,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     assert.ok(remedy.length > 20);
   }
 
-  // Each difference is one alert, however often it is found, also after an operator closed it.
+  // Each difference is one alert, however often it is found, even after an operator has closed it.
   for (const { id } of differences.slice(0, 3)) {
     await tranche.json('alerts', 'close', id, '--reason', 'refunded by hand');
   }
@@ -554,7 +555,7 @@ test('a daily run whose lease another process has claimed stops', async () => {
   assert.ok(rows[0].due_at > paying.clock.now().toString());
 });
 
-test('an outcome that the service does not know yet is no difference', () => {
+test('an outcome that the service does not know yet is not a difference', () => {
   const now = () => Temporal.Instant.from('2026-01-05T08:00:00Z');
   const row = { amount: 100, captures_at: null, merchant_id: '' };
   const open = [{ ...row, state: 'in_flight' as const }];

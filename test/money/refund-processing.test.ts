@@ -568,7 +568,8 @@ describe('a refund and', () => {
     paying.clock.advance({ days: 1 });
     await collectMerchantInstalments(deps(), paying.account.merchant);
     const refund = await refundNow(paying, shopper, 100_000);
-    // The refund is approved, but waits: the open collection decides from which payments it is taken.
+    // The refund is approved, but waits: the open collection decides from which payments it is
+    // taken.
     assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
     await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is already approved/);
     await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is already approved/);

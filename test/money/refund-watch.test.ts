@@ -13,7 +13,7 @@ import {
 } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 
-// A card network may return a refund, also the part that a failed refund kept.
+// A card network may return a refund, including the part that a failed refund kept.
 
 let paying: Paying;
 before(async () => {

@@ -59,7 +59,7 @@ import { until } from '../support/until.ts';
 const webhookSecret = 'whsec_of_the_tests';
 const checkouts = isLong ? 20 : 3;
 const declined = '4000000000000002';
-/** The day of the month chooses the gateway, or TRANCHE_SEED. */
+/** The day of the month, or TRANCHE_SEED, chooses the gateway. */
 const seed = Number(process.env.TRANCHE_SEED ?? Temporal.Now.plainDateISO('UTC').day);
 /** How long after the lost work the database is restored. Stripe forgets keys after a day. */
 const delays = [
@@ -75,7 +75,7 @@ before(async () => {
 });
 after(() => first.close());
 
-/** Runs a test on a service that continues from a backup, at the time of now. */
+/** Runs a test on a service that continues from a backup, at the present time. */
 async function restored(
   backup: { url: string; drop(): Promise<void> },
   work: (paying: Paying) => Promise<void>,
@@ -99,13 +99,13 @@ async function bought(amount = 100_000): Promise<Shopper> {
   return shopper;
 }
 
-/** The second payment is collected, or tried. */
+/** Collects the second payment, or tries to. */
 async function passDueDate(shopper: Shopper): Promise<void> {
   const second = (await shopper.rows('instalments')).find(({ number }) => number === 2);
   await paying.pass(Temporal.Instant.from(second.due_at).add({ minutes: 1 }).toString());
 }
 
-/** The next charge of the second payment is declined. */
+/** Makes the gateway decline the next charge of the second payment. */
 async function declineNext({ id }: Shopper): Promise<void> {
   const request =
     paying.gateway.protocol === 'hyperswitch'
@@ -273,7 +273,8 @@ for (const [name, delay, protocol] of delays) {
         await again.work();
         assert.deepEqual(await planOf(one), ['1 collected', '2 scheduled', '3 scheduled']);
         assert.deepEqual(await atGateway(one), { taken: [33_334], held: [], returned: 0 });
-        // The refund is lost with the database. Its hold is not, and the card takes its place.
+        // The refund is lost with the database, but its hold stays voided. The card will be charged
+        // instead.
         assert.deepEqual(await planOf(other), ['1 scheduled', '2 scheduled', '3 scheduled']);
         assert.deepEqual(await atGateway(other), { taken: [], held: [], returned: 0 });
         await assertBalanced(again, one, other);
@@ -662,7 +663,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       return opened.id;
     }
 
-    /** The second payment of a plan is collected. */
+    /** Collects the second payment of a plan. */
     async function passDueDateOf(shopper: Shopper): Promise<void> {
       const later = (await shopper.rows('instalments')).find(({ number }) => number === 2);
       await own.pass(Temporal.Instant.from(later.due_at).add({ minutes: 1 }).toString());
@@ -765,7 +766,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
           [block.alert_id],
         );
         assert.deepEqual(await alerts(), raised);
-        // An operator may close it before the checkout is released.
+        // An operator may close the alert before the checkout is released.
         await tranche.run('alerts', 'close', block.alert_id, '--reason', 'the merchant is asked');
       }
     });
@@ -819,7 +820,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await tranche.refused(1, /has no file here/, 'payouts', 'export', '--export', export_id);
       const confirmed = await tranche.json('payouts', 'confirm', made.id, ...reason);
       assert.equal(confirmed.status, 'draft');
-      // A confirmation by one person does not export the payout. Two people have to approve it first.
+      // A confirmation by one person does not export the payout. Two people have to approve it
+      // first.
       assert.deepEqual((await tranche.json('payouts', 'export')).data, []);
       await tranche.json('payouts', 'approve', made.id);
       await second.json('payouts', 'approve', made.id);
@@ -836,7 +838,7 @@ describe('a copy of the database on another server', () => {
     await paying.service.deps.money.raiseHeartbeat();
   };
 
-  test('goes on by itself if it has lost nothing', async () => {
+  test('resumes by itself if it has lost nothing', async () => {
     await raiseHeartbeat();
     await bought();
     const backup = await backUp(paying.service.databaseUrl);
@@ -883,7 +885,7 @@ describe('whether money may move', () => {
 
   test('is not known before the gateway has answered', async () => {
     const money = guard();
-    // The SDK repeats a request whose connection was closed, once.
+    // The SDK repeats a request once if its connection was closed.
     const fault = { fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 2 } as const;
     await paying.gateway.fault(fault);
     await assert.rejects(money.problem(), OutcomeUnknown);

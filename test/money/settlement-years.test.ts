@@ -51,10 +51,11 @@ import {
 } from '../support/settlement.ts';
 
 // A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
-// opens and decides, evidence, payouts on business days that two operators approve and the bank pays
-// or returns. The gateway fails, and processes die between any two statements. In the middle of each
-// year the database is restored from a backup. Processes continue, and some die, but no money moves
-// until what the gateway did in the meantime is recorded. TRANCHE_SEED=17 repeats seed 17.
+// opens and decides, evidence, payouts on business days that two operators approve and the bank
+// pays or returns. The gateway fails, and processes die between any two statements. In the middle
+// of each year the database is restored from a backup. Processes continue, and some die, but no
+// money moves until what the gateway did in the meantime is recorded. TRANCHE_SEED=17 repeats seed
+// 17.
 
 let scene: Awaited<ReturnType<typeof startScene>>;
 before(async () => {
@@ -108,7 +109,7 @@ const refusals = [
 test('after a year of disputes, fees and payouts all accounts agree with the gateway, nothing is paid twice, and no refund leaves during a dispute', async (t) => {
   const count = await playSeeds(t, { usual: 3, long: 30 }, [scene], play);
   if (isReplay()) return;
-  // Three seeds need not have everything. Thirty do.
+  // Three seeds need not show every kind of event. Thirty must.
   const always = ['restored', 'dispute lost', 'gateway fees', 'at main', 'at peach'];
   const often = [
     ...['recorded', 'dispute accepted'],
@@ -155,7 +156,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const sides = new Map<Shopper, Paying>();
   /** The gateway's charges without a payment, by the id of the transaction. */
   const accountFees = new Map<string, number>();
-  /** Refunds from before were compared with the rows that the restore then lost. */
+  /** Refunds from before this time were compared with the rows that the restore then lost. */
   let restoredAt = '';
   const ordered: Ordered = new Map();
 
@@ -369,7 +370,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     if (recorded > 0) note('recorded');
     clock.advance({ seconds: 2 });
     assert.equal(await deps.money.problem(), null);
-    // The gateway does not say why a hold ended. The operator has looked, and the service goes on.
+    // The gateway does not say why a hold ended. The operator has looked, and the service resumes.
     const blocked = await rowsOf<{ checkout_id: string }>(
       `select distinct checkout_id from gateway_blocks
        where merchant_id = $1 and cleared_at is null order by checkout_id`,
@@ -395,7 +396,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
     return moved;
   }
 
-  /** The gateway charges for a service of the account. The second one does not tell its fees. */
+  /**
+   * The gateway charges for a service of the account. The second gateway does not report its fees.
+   */
   async function chargeAccount(cents: number): Promise<void> {
     if (!chosen.includes(paying)) return;
     const headers = {
@@ -427,7 +430,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
 
   /**
    * Two workers and two operators act at once, statement by statement. While money is stopped, only
-   * workers that do not know it yet do.
+   * workers that do not know it yet act.
    */
   async function interleave(isStopped = false): Promise<void> {
     const whole = chance;
@@ -650,7 +653,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     assert.equal(owed, books?.left);
   }
 
-  /** The gateway's balance of these payments. The fees of one that does not report them are left out. */
+  /**
+   * The gateway's balance of these payments. The fees of a gateway that does not report them are
+   * left out.
+   */
   async function sumTransactions({ gateway }: Paying, payments: string[]) {
     const sum = { cleared: 0, fees: 0 };
     const { knowsFees } = gateway.gateway.capabilities;

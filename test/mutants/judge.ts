@@ -1,6 +1,6 @@
 export type Mutant = {
   line: number;
-  /** The top-level declaration that it is part of. */
+  /** The top-level declaration that contains the mutant. */
   within: string;
   mutator: string;
   /** The replaced text, and the text in its place. */

@@ -101,7 +101,7 @@ async function mutate(file: string): Promise<Mutant[]> {
       tempDirName: path.join(folder, 'copy'),
       plugins: [],
       concurrency: Number(values.concurrency),
-      // Only a loop without an end should run out of time, also on a busy machine.
+      // Only a loop without an end should run out of time, even on a busy machine.
       timeoutMS: 20_000,
       timeoutFactor: 4,
       logLevel: 'error',

@@ -70,7 +70,7 @@ test('a payment begins without a card, and is held once the form has confirmed i
   const begun = await begin(shopper);
   assert.deepEqual([begun.status, begun.number_of_payments], ['begun', 3]);
   assert.deepEqual(await shopper.live(), []);
-  // A page that is loaded again goes on in the same session.
+  // A page that is loaded again continues in the same session.
   assert.deepEqual((await shopper.state()).card_session, begun.card_session);
   const paid = await shopper.confirm(begun, visa);
   assert.deepEqual([paid.status, paid.card_session], ['successful', null]);
@@ -272,7 +272,7 @@ describe('an unknown outcome stays in flight until it is known', () => {
 
 describe('a status that this version does not know', () => {
   const unknown_status = 'a_new_one';
-  /** Replaces calls of the port while the work goes on. */
+  /** Replaces methods of the gateway while the work runs. */
   async function answering(calls: Partial<Gateway>, work: () => Promise<void>): Promise<void> {
     const port = paying.service.deps.gateways.of(mainGateway);
     const real = { ...port };
@@ -300,7 +300,7 @@ describe('a status that this version does not know', () => {
     const payment_ref = (await shopper.attempts())[0]?.payment_ref ?? '';
     const state = { outcome: 'processing', payment_ref, unknown_status } as const;
     await answering({ payment: async () => state }, async () => {
-      // The page does not ask for the card again, also when it is loaded anew.
+      // The page does not ask for the card again, even when it is loaded again.
       assert.equal((await shopper.send('POST', 'confirm', {})).body.status, 'paying');
       assert.equal((await shopper.state()).status, 'paying');
     });
@@ -316,7 +316,7 @@ describe('a status that this version does not know', () => {
     const { charge: real } = paying.service.deps.gateways.of(mainGateway);
     const charge: Gateway['charge'] = async (payment) => {
       if (payment.checkout_id !== shopper.id) return await real(payment);
-      // Another alert of the same merchant does not suppress the alert of this charge.
+      // Another alert of the same merchant does not suppress the alert about this charge.
       const { deps } = paying.service;
       await raiseGatewayAlert(deps, paying.account.merchant, {
         ...{ what: 'A refund', subject_id: deps.random.uuid(), error: new Error('closed') },
@@ -370,7 +370,7 @@ test('a retry waits as long as the card network asks, and the history says why',
   );
 });
 
-test('a card whose network asks for a pause after the shopper paid waits, too', async () => {
+test('a card waits, too, if its network asked for a pause when the shopper tried to pay', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3);
   const second = async () => (await shopper.rows('instalments')).find(({ number }) => number === 2);
@@ -393,8 +393,8 @@ test('a card whose network asks for a pause after the shopper paid waits, too', 
     [wait.total('hours'), waiting.status, waiting.declines, (await requests()).length],
     [96, 'scheduled', 0, 1],
   );
-  // A refund cancels the payment and fails, which returns it to the next collection time. That is
-  // still within the wait.
+  // A refund cancels the payment and fails, which returns the payment to the next collection time.
+  // That is still within the wait.
   await paying.gateway.fault({ method: 'POST', path: '/refunds', fault: 'decline' });
   const { amount } = await shopper.state();
   const { id } = await refundNow(paying, shopper, amount);
@@ -576,7 +576,7 @@ describe('on the plan', () => {
     assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
   });
 
-  test('a challenge that the shopper left can be taken up again, and nothing is charged twice', async () => {
+  test('a challenge that the shopper left can be resumed, and nothing is charged twice', async () => {
     const { shopper, acting } = await bought();
     const asked = await acting.pay('next', { card: challengeCard });
     const again = await acting.pay('next', { card: mastercard, shown: asked });
@@ -598,7 +598,7 @@ describe('on the plan', () => {
     ['approve', 'charged'],
     ['close', 'voided'],
   ] as const) {
-    test(`a challenge that ran out of time and then the shopper would ${decision} is ${status}, and nothing is charged twice`, async () => {
+    test(`a challenge that ran out of time is ${status} if the shopper then chooses ${decision}, and nothing is charged twice`, async () => {
       const { shopper, acting } = await bought();
       const { attempt } = await acting.pay('next', { card: challengeCard });
       await paying.pass({ minutes: 16 });
@@ -611,7 +611,7 @@ describe('on the plan', () => {
     });
   }
 
-  test('one that was confirmed and left is found, and nothing is charged twice', async () => {
+  test('a session that was confirmed and left is found, and nothing is charged twice', async () => {
     const { shopper, acting } = await bought();
     const body = await acting.payBody('next', { card: mastercard });
     const { body: begun } = await acting.post('plan/pay', body);
@@ -622,7 +622,7 @@ describe('on the plan', () => {
   });
 });
 
-describe('a card that is entered again, which the gateway stores under the reference that it has', () => {
+describe('a card that is entered again, which the gateway stores under the reference that it already has', () => {
   const detach = { method: 'DELETE', path: '/payment_methods/:id' };
   const allCollected = ['1 collected', '2 collected', '3 collected'];
 

@@ -130,7 +130,7 @@ describe('a hold that must be voided is voided in the end', () => {
   }
 });
 
-test('a gateway that is down for an hour is asked ever less often, and never holds twice', async () => {
+test('a gateway that is down for an hour is asked less and less often, and never holds twice', async () => {
   const shopper = await paying.shopper();
   await strike('authorise', 'drop_after', { times: 1_000 });
   assert.equal((await shopper.pay(3)).status, 'paying');

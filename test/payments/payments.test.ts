@@ -641,7 +641,7 @@ describe('consent to later charges', () => {
       { version: '2026-11', payments: plan.map(({ number, amount }) => ({ number, amount })) },
     ],
     [
-      'no day of any calendar',
+      'a day that does not exist',
       { version: '2026-11', payments: plan.map((one) => ({ ...one, due_on: '2026-02-31' })) },
     ],
     [

@@ -97,7 +97,7 @@ test('the collections of a day, and the mails about them', async () => {
   await paying.pass({ days: 2 });
   const [due] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
   paying.clock.set(due?.due_at);
-  // Its reminders are sent first.
+  // The reminders of this day are sent first.
   await sendDueMessages(deps);
   assert.deepEqual(await during(() => collectDueInstalments(deps)), [
     // The claim.
@@ -209,7 +209,8 @@ test('an idle node sends at most three statements a second, and begins due work 
       if (clock.sleepers.size !== before || totalCount !== idleCount) still = 0;
       before = clock.sleepers.size;
     }
-    // A first run that found nothing due must not delay an alert that is raised just after the start.
+    // A first run that found nothing due must not delay an alert that is raised just after the
+    // start.
     await raiseAlert(stepped, deps.database.db, { kind: 'card_testing', detail: 'Look.' });
     await clock.pass(500);
     await until('the alert', () => receiver.at('/alerts').length > 0);

@@ -40,7 +40,7 @@ if (values.list) {
 /** Folders that are not part of the program, or that the copy shares. */
 const left = new Set(['node_modules', '.git', '.tranche', '.ci']);
 
-/** A fault may leave a request without an answer, and then its test would not end. */
+/** A fault may leave a request without an answer, and then the test would not end. */
 const timeout = '--test-timeout=120000';
 
 const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-planted-'));
@@ -60,7 +60,8 @@ const chance: string[] = [];
 let noticed = 0;
 try {
   for (const name of (await fs.readdir(root)).filter((one) => !left.has(one))) {
-    // Whole folders: the demo shop has packages of its own, as links, and a sandbox starts the shop.
+    // Whole folders: the demo shop has packages of its own, as links, and a sandbox starts the
+    // shop.
     await fs.cp(path.join(root, name), path.join(folder, name), {
       recursive: true,
       verbatimSymlinks: true,
@@ -90,7 +91,7 @@ process.exitCode = isInterrupted || missed.length + chance.length > 0 ? 1 : 0;
 
 /**
  * Runs the tests of a fault in the copy, until the first of them fails. That test has noticed the
- * fault if it passes without it, and certainly if it fails with it again.
+ * fault if it passes without the fault, and certainly if it then fails with the fault again.
  */
 async function tryFault(
   fault: Fault,
@@ -122,7 +123,10 @@ async function tryFault(
   }
 }
 
-/** The first test that fails, with its file if known. Null if all pass. `only` names the test to run. */
+/**
+ * The first test that fails, with its file if known. Null if all pass. `only` names the test to
+ * run.
+ */
 function findFailure(
   tests: string[],
   only?: string,

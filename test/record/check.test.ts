@@ -216,7 +216,7 @@ describe('a history that nothing explains is refused', () => {
       ],
     ],
     [
-      'a refusal tells a wrong remainder',
+      'a refusal names a wrong remainder',
       /refund .* fits/,
       () => [...paid(), refund(600, 'R'), refund(500, 300)],
     ],

@@ -16,7 +16,7 @@ type State = { isMade: boolean; isPaid: boolean; remainder: number; refunds: rea
 /** The outcome of a payment is a step of its own, without an operation. */
 type SaleStep = Step<State> & { operation: Operation | null };
 
-/** One order of a merchant, which at most one checkout may come from. */
+/** One order of a merchant, from which at most one checkout may come. */
 type Sale = {
   name: string;
   merchant: string;
@@ -31,7 +31,9 @@ type Sale = {
   steps: SaleStep[];
 };
 
-/** Refund requests with one key, or one request without a key. At most one refund may come from it. */
+/**
+ * Refund requests with one key, or one request without a key. At most one refund may come from it.
+ */
 type Request = {
   sale: Sale;
   number: number;
@@ -171,7 +173,7 @@ function collectRequests(
     const sale = saleOf.get(refund.checkout);
     if (sale && refund.status === 'failed') sale.hasFailedRefund = true;
     if (known.has(refund.id)) continue;
-    // Its answer was lost. Equal requests are alike, so the earliest one stands for it.
+    // Its answer was lost. Equal requests cannot be told apart, so the earliest one stands for it.
     const lost = [...requests.values()]
       .filter((one) => one.sale === sale && one.amount === refund.amount && one.begin < end)
       .filter((one) => one.isUnanswered && one.ids.size === 0)

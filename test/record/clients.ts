@@ -156,7 +156,10 @@ async function payment(gateway: Scene['gateway'], { plans, consent_version }: Pa
   };
 }
 
-/** An answer that says nothing of the outcome, or that nothing was done and it may be repeated. */
+/**
+ * An answer that says nothing about the outcome, or says that nothing was done and the request may
+ * be repeated.
+ */
 const isOpen = (output: Output<'create' | 'refund'> | null) =>
   output === null || output.status >= 500;
 
@@ -253,7 +256,7 @@ export function startClients(scene: Scene, counts: { servers: number; shoppers: 
   };
 }
 
-/** Reads every page of every list, when nothing else happens. Without that, nothing shows a loss. */
+/** Reads every page of every list while nothing else happens. Only these readings show a loss. */
 export async function readEverything(scene: Scene): Promise<void> {
   const calls = createCalls(scene, 'reader');
   for (const merchant of scene.merchants) {

@@ -3,11 +3,16 @@
 
 export type Step<S> = {
   begin: number;
-  /** Infinity for an operation without an answer: it may take effect at any later time, or never. */
+  /**
+   * Infinity for an operation without an answer: it may take effect at any later time, or never.
+   */
   end: number;
-  /** Whether the order may leave it out. */
+  /** Whether the order may leave the operation out. */
   isOptional: boolean;
-  /** The state after it, the same object if it changes nothing, or null if it cannot happen now. */
+  /**
+   * Returns the state after the operation: the same object if it changes nothing, or null if it
+   * cannot happen now.
+   */
   apply(state: S): S | null;
 };
 

@@ -15,7 +15,7 @@ import { type Pair, startPair } from './pair.ts';
 
 type Stage = { pair: Pair; nodes: Node[]; random(): number };
 
-/** Each ends when everything works again. */
+/** The faults by name. Each function returns when everything works again. */
 const faults: Record<string, (stage: Stage) => Promise<void>> = {
   'a node is killed': async ({ nodes, random }) => {
     const node = nodes[Math.floor(random() * nodes.length)] as Node;

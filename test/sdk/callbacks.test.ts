@@ -163,7 +163,7 @@ describe('verifyCallback', () => {
   });
 
   const now = Temporal.Instant.from('2026-11-15T08:00:00Z');
-  /** The headers that the service sends with the callback at a moment. */
+  /** The headers that the service sends with the callback at a given moment. */
   const headersAt = (
     seconds: number,
     changes: Partial<Parameters<typeof callbackHeaders>[0]> = {},
@@ -442,14 +442,14 @@ describe('whatever onCallback does, the service gets an answer', () => {
     ['returns an address', async () => ({ redirect_url }), 200, { redirect_url }],
     ['returns a whole order', () => ({ id: 1, email: 'a@b.example' }), 200, {}],
     ['returns more than an address', () => ({ redirect_url, id: 1n }), 200, { redirect_url }],
-    ['returns what is no JSON', () => ring, 200, { redirect_url }],
+    ['returns what is not JSON', () => ring, 200, { redirect_url }],
     ['returns an address that is not text', () => ({ redirect_url: { toJSON: 1 } }), 200, {}],
     ['returns text', () => 'ok', 200, {}],
     ['throws', thrower(new Error('fire')), 500, failed],
     ['throws nothing', thrower(undefined), 500, failed],
     ['rejects', () => Promise.reject(new Error('fire')), 500, failed],
     ['refuses', thrower(new RefuseCallback('Not ours.')), 422, { error: 'Not ours.' }],
-    ['refuses as it likes', thrower(new RefuseCallback('Gone.', 410)), 410, { error: 'Gone.' }],
+    ['refuses with a status', thrower(new RefuseCallback('Gone.', 410)), 410, { error: 'Gone.' }],
   ];
   const reporters: Record<string, () => unknown> = {
     works: () => {},
@@ -554,7 +554,7 @@ test('a handler after a body parser says so', async () => {
   );
   for (const { url, close } of [parsedFirst, decodedFirst, usedFirst]) {
     const answer = await post(url, bytes, await sign(bytes, key));
-    assert.equal(answer.status, 500, 'it is tried again when that is mended');
+    assert.equal(answer.status, 500, 'the callback is retried once that is mended');
     assert.match(await answer.text(), /parsed before its signature could be verified.*raw bytes/);
     close();
   }

@@ -505,7 +505,7 @@ describe('a mistake of the caller throws at once, and nothing is sent', () => {
       ]),
     ),
     [
-      'what is no JSON',
+      'what is not JSON',
       /BigInt/,
       (tranche) => tranche.checkouts.create({ ...fields, amount: 1n as unknown as number }),
     ],
@@ -543,7 +543,7 @@ describe('a request that can be repeated is retried', () => {
     await tranche.checkouts.create(fields);
     await tranche.checkouts.create(fields);
     assert.equal(await countCheckouts(account), 2);
-    assert.equal(proxy.passed.length, 3, 'one was refused and waited its second');
+    assert.equal(proxy.passed.length, 3, 'one was refused and waited for its second');
   });
 
   test('but not if the rate limit asks for a longer wait than allowed', async () => {
@@ -627,7 +627,7 @@ describe('secrets', () => {
     for (const options of [bad, swapped, { signingKey: account.client_secret }]) {
       try {
         clientOf(account, options);
-        assert.fail('it was taken');
+        assert.fail('it was accepted');
       } catch (error) {
         assert.ok(error instanceof TypeError);
         shown.push(error);

@@ -10,8 +10,8 @@ import { promisify } from 'node:util';
 import manifest from '../../sdk/package.json' with { type: 'json' };
 import { type Account, createAccount, type Service, startService } from '../support/service.ts';
 
-// The archive that a service serves, as a merchant's developer installs it: in an empty project, without
-// a registry.
+// The archive that a service serves, as a merchant's developer installs it: in an empty project,
+// without a registry.
 
 const run = promisify(execFile);
 const root = path.join(import.meta.dirname, '../..');
@@ -136,7 +136,7 @@ describe('the packed package', () => {
     ]);
   });
 
-  test('has a name with its version, and the hash that npm notes', async () => {
+  test('has a name with its version, and the hash that npm records', async () => {
     const about = (await service.app.inject('/docs/sdk/latest.json')).json();
     const lock = JSON.parse(await readFile(path.join(folder, 'package-lock.json'), 'utf8'));
     assert.equal(lock.packages['node_modules/@tranche/merchant'].integrity, about.integrity);

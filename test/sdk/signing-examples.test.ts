@@ -15,7 +15,7 @@ import { sign, verifyCallback } from '../../sdk/src/index.ts';
 import { isLong } from '../support/service.ts';
 
 // The shared vectors, for everything that signs: the service, the SDK, and the examples of the
-// guides, each on its own interpreter if the machine has one.
+// guides, each in its own language if the machine can run it.
 
 type Vector = {
   name: string;

@@ -128,7 +128,9 @@ async function seenAt({ id }: Shopper): Promise<string> {
   return row.moved_at;
 }
 
-/** A shopper's history at two merchants: payments, declines, refunds, callbacks, messages, a report. */
+/**
+ * A shopper's history at two merchants: payments, declines, refunds, callbacks, messages, a report.
+ */
 async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Shopper>> {
   const { service, account } = paying;
   const created = await send(service, account, 'POST', '/api/checkouts', {
@@ -315,8 +317,8 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   log.flushSync();
   const lines = (await readFile(join(folder, 'log'), 'utf8')).toLowerCase();
   assert.match(lines, /message_refused/);
-  // IDs and times may contain the card's last four digits by chance, so those are matched below with
-  // their label.
+  // IDs and times may contain the card's last four digits by chance, so those are matched below
+  // with their label.
   const words = traces.filter((trace) => !/^\d{4}$/.test(trace));
   for (const trace of words) assert.ok(!lines.includes(trace.toLowerCase()), trace);
   assert.doesNotMatch(lines, /last4|ending \d{4}/);
@@ -396,7 +398,7 @@ test('a shopper who is only in a request that was refused is exported and erased
   assert.deepEqual(await requests(), []);
 });
 
-test('a malformed address is refused, and an unknown one is no error', async () => {
+test('a malformed address is refused, and an unknown one is not an error', async () => {
   await tranche.refused(2, /EMAIL must be an e-mail address/, 'shoppers', 'erase', 'busi');
   await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');
   const { code, stdout } = await tranche.run('shoppers', 'erase', 'unknown@example.com');

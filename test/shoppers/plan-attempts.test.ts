@@ -76,7 +76,7 @@ async function mailsOf(shopper: Shopper): Promise<string[]> {
   return rows.map(({ text }) => text.replaceAll('\u00a0', ' '));
 }
 
-test('a shopper pays what is late with another card through a challenge, and the collector goes on with that card', async () => {
+test('a shopper pays what is late with another card through a challenge, and the collector continues with that card', async () => {
   const [shopper, acting] = await lateShopper();
   const asked = await acting.pay('late', { card: challengeCard, keep: true });
   assert.equal(asked.attempt?.status, 'challenge');
@@ -217,7 +217,7 @@ test('the next payment is paid early, and its date then charges nothing', async 
   await assertBalanced(paying, shopper);
 });
 
-test('everything that is not paid is paid by one charge, of which the gateway makes one refund', async () => {
+test('everything that is not paid is paid by one charge, and the gateway refunds that charge once', async () => {
   const [shopper, acting] = await paidShopper();
   await paying.pass({ days: 2 });
   const { attempt, plan } = await acting.pay('rest');
@@ -356,7 +356,7 @@ test('a collector that claimed a payment and sent nothing loses it to the shoppe
   await assertBalanced(paying, shopper);
 });
 
-test('an operator cannot retry a payment that the shopper pays now', async () => {
+test('an operator cannot retry a payment that the shopper is paying', async () => {
   const [shopper, acting] = await lateShopper();
   await acting.pay('late', { card: challengeCard });
   await assert.rejects(
@@ -470,7 +470,7 @@ test('a shopper who approved the challenge and begins again in another tab pays 
   await assertBalanced(paying, shopper);
 });
 
-test('a challenge that is not answered in fifteen minutes is voided, and the collector goes on', async () => {
+test('a challenge that is not answered in fifteen minutes is voided, and the collector continues', async () => {
   const [shopper, acting] = await paidShopper();
   await paying.pass({ days: 2 });
   const due = (await shopper.rows('instalments')).find(({ number }) => number === 2).due_at;
@@ -556,7 +556,8 @@ test('a hold is voided only when no refund in progress may return a part to it',
   const fault = await paying.gateway.fault({
     ...{ fault: 'error_before', method: 'POST', path: '/v1/refunds' },
   });
-  // It would leave 500 cents of the hold, so it takes less of it and 500 cents from the card.
+  // This refund would leave 500 cents of the hold, so it takes 500 cents less from the hold and
+  // takes them from the card.
   const first = await refundNow(paying, shopper, 99_500);
   assert.equal(first.status, 'pending');
   const second = await refundNow(paying, shopper, 1_000);

@@ -169,7 +169,7 @@ test('the link in a decline mail pays what is late, and nothing else, as often a
   assert(token);
   assert.deepEqual(more, []);
   const open = (who: Shopper, given: string) => who.send('POST', 'session', { token: given });
-  // A program that looks at mails opens the link; nothing is used up.
+  // A program that scans mails opens the link, which uses nothing up.
   await shopper.send('GET', 'manage');
   assert.equal((await open(shopper, token)).status, 200);
   const opened = await open(shopper, token);
@@ -218,7 +218,7 @@ test('the link in a decline mail works until the next such mail has left', async
   await assertSound(paying);
 });
 
-test('of two late payments the shopper pays one, by the link in its mail; with nothing late it opens nothing', async () => {
+test('of two late payments the shopper pays one, by the link in its mail; with nothing late the link opens nothing', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(6, { card: cards.laterInsufficientFunds });
   await paying.pass({ months: 2, hours: 1 });
@@ -242,7 +242,7 @@ test('of two late payments the shopper pays one, by the link in its mail; with n
   await assertSound(paying);
 });
 
-test('a link goes on with what the shopper asked for', async () => {
+test('a link continues with what the shopper asked for', async () => {
   const shopper = await paidShopper();
   await shopper.send('POST', 'link', { email: 'thandi@example.com', panel: 'card' });
   await paying.work();
@@ -281,7 +281,7 @@ test('twenty uses of one link at once open one session', async () => {
   assert.equal(answers.filter(({ status }) => status === 200).length, 1);
 });
 
-test('asking with another address is answered the same, takes as long, and sends nothing', async () => {
+test('a request with another address gets the same answer, takes as long, and sends nothing', async () => {
   const shopper = await paidShopper();
   const ask = async (email: string) => {
     const begun = performance.now();
@@ -396,14 +396,14 @@ test('“something is wrong” opens a conversation, which a session of the whol
     'select kind from alerts where subject_id = $1',
     [shopper.id],
   );
-  assert.deepEqual(rows, [], 'it has a queue and is no alert');
+  assert.deepEqual(rows, [], 'it has a queue and is not an alert');
   assert.equal(await report('x'.repeat(1_001)), 422);
   assert.equal(await report(' \u202e\n '), 422);
   for (let count = 0; count < 8; count += 1) await report(`again ${count}`);
   assert.equal(await report('once more'), 429, 'ten a day');
 });
 
-test('the dates to come are an iCalendar file of whole lines', async () => {
+test('the coming dates are an iCalendar file of whole lines', async () => {
   paying.clock.set('2028-01-31T08:00:00Z');
   const shopper = await paidShopper();
   const answer = await shopper.send('GET', 'payments.ics');

@@ -104,7 +104,7 @@ describe('after the retention period', () => {
     assert.ok(row.due_at > '2027-04-01');
   });
 
-  test('a movement begins the time anew, and an erased checkout can still be refunded', async () => {
+  test('a movement restarts the retention period, and an erased checkout can still be refunded', async () => {
     paying.clock.set('2027-04-02T08:00:00Z');
     await paying.work();
     const shopper = await paying.shopper(bodyOf('order-4'));

@@ -3,18 +3,19 @@ import type { Clock } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
 
-/** After a statement or an answer, the next one comes within this many turns of the event loop. */
+/** The next statement follows a statement or an answer within this many turns of the event loop. */
 export const turnsMin = 6;
 
-/** A clock that only the story moves. No real time is in it. */
+/** A clock that only the story moves. It does not depend on real time. */
 export type StoryClock = Clock & {
   advance(duration: Temporal.DurationLike): void;
   set(instant: string): void;
 };
 
 /**
- * `sleep` makes a sleep a step of the stage, which the schedule ends. It returns null outside of a
- * play, where a sleep ends once the service is idle: a shorter one would end a callback's deadline.
+ * `sleep` makes each sleep a step of the stage, which the schedule ends. Outside a play it returns
+ * null, and a sleep ends once the service is idle: if it ended earlier, a callback would miss its
+ * deadline.
  */
 export function storyClock(
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void> | null,
@@ -59,7 +60,7 @@ export function storyClock(
   };
 }
 
-/** Ids and bytes that are the same for the same story, and new for each play of it. */
+/** Ids and bytes that depend only on the seed and on how many stories were played before. */
 export function storyRandom(clock: Pick<Clock, 'now'>): Random & { begin(seed: number): void } {
   let plays = 0;
   let ids = 0;

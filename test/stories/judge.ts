@@ -23,7 +23,7 @@ export async function judge(
   await assertAgreed(paying, shopper, () => {});
   const status = await person.statusOf();
   const others = [...person.told].filter((told) => told !== status);
-  assert.deepEqual(others, [], 'a page told another end');
+  assert.deepEqual(others, [], 'a page showed another outcome');
   if (status === 'successful') await assertHeard(shopper);
   else assert.deepEqual(await shopper.live(), [], 'the gateway holds nothing');
   await assertTold(scene, shop);
@@ -84,7 +84,7 @@ async function assertHeard(shopper: Shopper): Promise<void> {
     if (number !== Math.min(...numbers)) continue;
     const about = `payment ${instalment}, attempt ${number}`;
     const message = messages.find((one) => one.kind === 'declined' && one.about === about);
-    // A decline that was not announced in time is skipped once the payment is paid or cancelled.
+    // The message about a decline is skipped if the payment is paid or cancelled before it is sent.
     assert.match(message?.status ?? 'none', isUnpaid(instalment) ? /^sent$/ : /^(sent|skipped)$/);
   }
   assert.deepEqual(
@@ -115,8 +115,8 @@ async function assertHeard(shopper: Shopper): Promise<void> {
 }
 
 /**
- * Asserts that everything an answer told the merchant of exists once, and nothing else does. The API
- * shows our rows.
+ * Asserts that everything that the API acknowledged to the merchant exists once, and nothing else
+ * does.
  */
 async function assertTold({ paying, account }: Scene, { asked }: MerchantServer): Promise<void> {
   const { service } = paying;

@@ -29,7 +29,10 @@ export function isClosed(error: Error & { code?: string }): null {
   return null;
 }
 
-/** The merchant's server creates a checkout and requests refunds. It repeats them by their keys. */
+/**
+ * The merchant's server creates a checkout and requests refunds. It repeats requests under their
+ * keys.
+ */
 export function createMerchantServer({ story, paying, account, tell, time }: Scene) {
   const asked: Asked[] = [];
   const unanswered = new Set<Asked>();
@@ -43,7 +46,8 @@ export function createMerchantServer({ story, paying, account, tell, time }: Sce
       headers: { 'idempotency-key': one.key },
     }).catch(isClosed);
     const answer = await (process.died ? Promise.race([sent, process.died]) : sent);
-    // By the contract a 500 or 503 is safe to repeat. Without an answer, the key makes it safe.
+    // By the contract it is safe to repeat a request after a 500 or 503. Without an answer, the key
+    // makes it safe.
     if (answer === null || answer.status >= 500) return;
     unanswered.delete(one);
     hear(one, answer);

@@ -36,7 +36,7 @@ const works = new Map<string, (deps: Deps) => Promise<unknown>>([
   ['find disputes', findNewDisputes],
 ]);
 
-/** A seeded story has at least this many faults. A shrunk one has those that it needs. */
+/** A seeded story has at least this many faults. A shrunk one has only those that it needs. */
 export const faultsMin = 3;
 
 /** The people behind the operators. */
@@ -141,14 +141,14 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
       const seen = await time.look();
-      // Payouts are due almost always, and only some stories are about them.
+      // Payouts are almost always due, and only some stories are about them.
       const others = seen.names.filter(
         (table) => story.theme === 'payouts' || dueWork[table].does === does || !isRecurring(table),
       );
       const due = others.map((table) => dueWork[table].does);
       const same = due.find((one) => one === does);
       if (same) return same;
-      // Some wait for their own work, while another worker is in the middle of what is due.
+      // Some workers wait for their own work while another worker is in the middle of the due work.
       const insists = isPatient && rounds === 0 && pick % 3 === 0;
       if (due.length > 0 && !insists) return due[pick % due.length] as Deed;
       if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
@@ -181,7 +181,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   async function begin(move: Move): Promise<void> {
     const busy = stage.actors().find(({ name }) => name === move.who);
     if (busy) {
-      say(`${move.who} goes on`);
+      say(`${move.who} continues`);
       return await playActor(busy, move.at, busy.about.endsWith('messages') ? null : move.fault);
     }
     const work = await workOf(move);
@@ -193,7 +193,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const actor = stage.begin(move.who, about, process, () =>
       /^(worker|operator)/.test(move.who) ? tolerant(scene, work.run(process)) : work.run(process),
     );
-    // A mail that fails is given up after a while: `test/messages` shows that.
+    // The service gives up on a mail that keeps failing: `test/messages` shows that.
     await playActor(actor, move.at, does === 'messages' ? null : move.fault);
   }
 
@@ -210,7 +210,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await shop.repeatAll();
   };
 
-  /** Time passes until work is due, and it is done. Returns false if nothing would change. */
+  /** Lets time pass until work is due, and does it. Returns false if nothing would change. */
   async function later(): Promise<boolean> {
     await calm();
     const { next, due } = await time.look();
@@ -224,7 +224,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     return true;
   }
 
-  /** Time passes until a payment is overdue, if one will be. */
+  /** Lets time pass until a payment is overdue, if one will be. */
   async function untilLate(): Promise<void> {
     for (let rounds = 0; rounds < 8 && shopper.willBeLate(); rounds += 1) {
       const all = await listOperations(scene);
@@ -232,7 +232,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     }
   }
 
-  /** The merchant, the cardholder or time does what an operator could then act on. */
+  /** Makes the merchant, the cardholder or time produce something for an operator to act on. */
   async function arrange(does: Deed, pick: number): Promise<void> {
     if (does === 'retry payment') await untilLate();
     // A refund fails only if money went back to the card: the whole amount, after the capture.
@@ -357,7 +357,7 @@ async function operationOf(
   }
 }
 
-/** Whether the rows for an operation may come to be while time passes. */
+/** Whether the rows for an operation may appear while time passes. */
 async function isHopeful(scene: Scene, does: Deed): Promise<boolean> {
   const { paying, account, story } = scene;
   if (story.theme === 'payouts' && /payout|export|paid/.test(does)) return await isOwed(scene);
@@ -371,7 +371,7 @@ async function isHopeful(scene: Scene, does: Deed): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Whether a payout will be made of what the merchant is owed now, or after a payment is taken. */
+/** Whether the merchant is owed money now, or will be once a payment is taken. */
 async function isOwed({ paying, account, story }: Scene): Promise<boolean> {
   const { rows } = await paying.service.deps.database.pool.query({
     name: 'story owed',
@@ -385,7 +385,7 @@ async function isOwed({ paying, account, story }: Scene): Promise<boolean> {
   return rows[0].is_owed;
 }
 
-/** Both people do it, except for a return that the second one is to confirm. */
+/** Both people carry out the operation, except that the second one has yet to confirm a return. */
 async function prepare(scene: Scene, operation: Operation, second: string): Promise<void> {
   const { paying, account, ordered, say } = scene;
   say(`operators: ${operation.about}`);
@@ -397,8 +397,8 @@ async function prepare(scene: Scene, operation: Operation, second: string): Prom
 }
 
 /**
- * Awaits work. Tolerates failures that a worker logs or an operator sees, and that leave nothing half
- * done.
+ * Awaits work. Tolerates failures that a worker logs or an operator sees, and that leave nothing
+ * half done.
  */
 async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> {
   try {
@@ -409,7 +409,7 @@ async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> 
   }
 }
 
-/** The operations that remain at the end of a story. Others are done if the story wants them. */
+/** The operations that remain at the end of a story. Others happen only if the story wants them. */
 const remaining = ['approve', 'resume plan', 'approve payout', 'compare', 'export', 'note paid'];
 
 /**

@@ -1,6 +1,6 @@
 // Plays stories on a PostgreSQL server of their own, and shrinks those that fail.
 //
-//   npm run stories -- --count 10000            from the seed of today
+//   npm run stories -- --count 10000            from today's seed
 //   npm run stories -- --count 1 --seed 17      one of them again
 //   npm run stories -- --replay FILE            a shrunk story from a file
 //   npm run stories -- … --json                 for programs

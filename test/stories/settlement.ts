@@ -63,7 +63,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
   }
 
   async function resolve(id: string, outcome: string, isWithheld = false): Promise<void> {
-    // The other protocol does not tell when the money comes back.
+    // The other protocol does not say when the money comes back.
     const withheld = String(isWithheld && gateway.protocol === 'stripe');
     const form = { outcome, withheld };
     const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, form);
@@ -71,7 +71,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
     say(`issuer: ${outcome}${status === 200 ? '' : ', too late'}`);
   }
 
-  /** The events since the last look. The gateway tells them in any order, some twice. */
+  /** The events since the last look. The gateway sends them in any order, some twice. */
   async function listEvents(): Promise<EventObject[]> {
     const { body } = await gateway.call('GET', '/v1/events', { limit: '100' });
     const refs = await paymentRefs();
@@ -125,7 +125,9 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
         }
       }
     },
-    /** The gateway announces an event: a new one, an old one, or one that it has announced before. */
+    /**
+     * The gateway announces an event: a new one, an old one, or one that it has announced before.
+     */
     async announce(pick: number): Promise<Work | null> {
       const all = await listEvents();
       const event = all[pick % Math.max(1, all.length)];
@@ -145,7 +147,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
         ]);
         if (answer === null) return;
         tell(`gateway hears: ${answer.statusCode}`);
-        // A gateway that gets no answer of success repeats the event.
+        // The gateway sends an event again unless the answer is a success.
         assert.ok([200, 500, 503].includes(answer.statusCode), answer.body);
       };
       return { about: `announces ${event.type} (event ${all.indexOf(event) + 1})`, run };
@@ -153,7 +155,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
   };
 }
 
-/** An export whose answer was lost was made if its rows say so. */
+/** Records the payouts of exports whose answers were lost, as their rows show. */
 export async function recountOrders(
   { service }: Paying,
   { merchant }: Account,

@@ -18,7 +18,7 @@ const purse = [
   ...[cards.laterInsufficientFunds, cards.laterInsufficientFunds, cards.laterLost],
   ...[cards.laterNeedsShopper, cards.refundPending, cards.refundFails, cards.refundFails],
 ];
-/** The holder disputes every payment of these cards. For the last one the bank first inquires. */
+/** The holder disputes every payment with these cards. For the last the bank inquires first. */
 const disputed = ['4000000000002685', '4000000000002685', '4000000000001976'];
 /** Some cards fail only later: a payment of the plan, or a refund. */
 const lastPurse = [
@@ -158,7 +158,7 @@ export function createShopper(
       say(`bank: ${decision}`);
       await answerChallenge(url, decision);
     },
-    /** The card form of a session that a page showed confirms, perhaps long after it was left. */
+    /** Confirms in the card form of a session that a page showed, perhaps long ago. */
     async confirm(pick: number): Promise<void> {
       const secret = secrets[pick % Math.max(1, secrets.length)];
       if (hasTokens || secret === undefined) return;

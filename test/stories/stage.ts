@@ -22,7 +22,9 @@ import { type StoryClock, storyClock, turnsMin } from './clock.ts';
 // waits until the schedule starts it, so a story decides their order, and where a process dies.
 // No step depends on real time: a lost connection, a late answer and a sleep are steps as well.
 
-/** A fault at a step. At a statement an error is a lost connection, and a late answer is a pause. */
+/**
+ * A fault at a step. At a statement an error is a lost connection, and a late answer is a pause.
+ */
 export const faults = [
   'pause',
   'kill before',
@@ -54,7 +56,7 @@ export type Actor = {
   running: Set<Running>;
   /** Whether all of them waited for locks at the last look. */
   isStuck: boolean;
-  /** Whether the caller has an answer. Work that goes on behind it belongs to the actor too. */
+  /** Whether the caller has an answer. Work that continues after it belongs to the actor too. */
   isAnswered: boolean;
   failure: unknown;
 };
@@ -64,7 +66,9 @@ export type Process = {
   deps: Deps;
   isAlive(): boolean;
   died: Promise<null>;
-  /** Ends the process as SIGKILL does: open transactions are rolled back, and it does nothing more. */
+  /**
+   * Ends the process as SIGKILL does: open transactions are rolled back, and it does nothing more.
+   */
   kill(): Promise<void>;
 };
 
@@ -80,15 +84,15 @@ const gatewayFaults: Partial<Record<Fault, GatewayFault['fault']>> = {
   decline: 'decline',
 };
 
-/** The things that a process finds around it. */
+/** The servers that a process talks to, and its settings. */
 type Surroundings = { gateway: GatewayUnderTest; receiver: Receiver; env: NodeJS.ProcessEnv };
 
-/** These functions of the port ask no one. */
+/** These functions of the port send no request. */
 const localCalls = new Set(['isAnswering', 'readEvent']);
 
 /**
- * In stories money is never stopped. Restored databases are tested in
- * `test/money/settlement-years.test.ts`.
+ * A money guard that never stops money. `test/money/settlement-years.test.ts` tests restored
+ * databases.
  */
 export const neverStopped = {
   problem: async () => null,
@@ -144,7 +148,9 @@ export function createStage(databaseUrl: string, random: Random) {
   const noted = new WeakSet<pg.PoolClient>();
   /** The connections of all processes. */
   const taken = new Set<pg.PoolClient>();
-  /** The process that uses a connection now, whether it has lost it, and whether a BEGIN is unsent. */
+  /**
+   * The process that uses a connection now, whether it has lost it, and whether a BEGIN is unsent.
+   */
   const holders = new WeakMap<
     pg.PoolClient,
     { process: Process; isLost: boolean; begins: boolean }
@@ -226,7 +232,8 @@ export function createStage(databaseUrl: string, random: Random) {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       if (holder?.isLost) return Promise.reject(lost());
       if (!holder) return query(...args);
-      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next statement.
+      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next
+      // statement.
       if (/^begin\b/.test(text)) {
         holder.begins = true;
         return Promise.resolve();
@@ -260,7 +267,7 @@ export function createStage(databaseUrl: string, random: Random) {
   async function forget(client: pg.PoolClient, isBusy: boolean): Promise<void> {
     const { processID } = client as unknown as { processID: number };
     if (isBusy) await observer.pool.query('select pg_cancel_backend($1)', [processID]);
-    // The cancellation may come after the statement, and meet this one.
+    // The cancellation may come after its statement has ended, and cancel this one instead.
     await client.query(forgetting).catch(() => client.query(forgetting));
   }
 
@@ -381,7 +388,9 @@ export function createStage(databaseUrl: string, random: Random) {
     return self;
   }
 
-  /** The adapters with their limits. Each call is a step, at which the gateway or the network fails. */
+  /**
+   * The adapters with their limits. Each call is a step, at which the gateway or the network fails.
+   */
   function staged(
     test: GatewayUnderTest,
     config: ReturnType<typeof testConfig>,
@@ -416,7 +425,7 @@ export function createStage(databaseUrl: string, random: Random) {
     const kind = fault && gatewayFaults[fault];
     const armed = kind ? await gateway.fault({ fault: kind, times: 1 }) : null;
     const answer = call();
-    // A call that sends nothing leaves its fault behind. It must not strike the next one.
+    // A call that sends nothing leaves its fault behind, which must not strike the next call.
     if (armed !== null) {
       await answer.catch(() => {});
       await gateway.call('DELETE', `/_test/faults/${armed}`);
@@ -442,8 +451,8 @@ export function createStage(databaseUrl: string, random: Random) {
   }
 
   /**
-   * Waits until an actor is at a step, has ended, or is blocked by a lock. Its parallel work reaches
-   * its steps within a few turns of the event loop.
+   * Waits until an actor is at a step, has ended, or is blocked by a lock. Its parallel work
+   * reaches its steps within a few turns of the event loop.
    */
   async function settled(actor: Actor): Promise<State> {
     for (let turns = 0; turns < turnsMax; turns += 1) {
@@ -463,7 +472,7 @@ export function createStage(databaseUrl: string, random: Random) {
     return 'blocked';
   }
 
-  /** Waits for what an actor has started. Says whether it waits for locks, and for nothing else. */
+  /** Waits for what an actor has started. Returns whether the actor waits for locks alone. */
   async function isHeldUp(actor: Actor): Promise<boolean> {
     // The server says at once whether an actor that waited for a lock still does.
     if (actor.isStuck) actor.isStuck = await isBlocked(actor);
@@ -485,7 +494,7 @@ export function createStage(databaseUrl: string, random: Random) {
 
   const others = (actor: Actor) => actors.filter((one) => one !== actor && !isOver(one));
 
-  /** Plays an actor to its end, or up to the fault at its n-th step. Says where the fault was. */
+  /** Plays an actor to its end, or up to the fault at its n-th step. Returns the fault's place. */
   async function play(actor: Actor, at: number, fault: Fault | null): Promise<string | null> {
     for (let count = 1; count < stepsMax; count += 1) {
       const state = await settled(actor);
@@ -542,7 +551,9 @@ export function createStage(databaseUrl: string, random: Random) {
         });
       return actor;
     },
-    /** Writes the statements of a process without faults into the log, except those of the story. */
+    /**
+     * Writes the statements of a process without faults into the log, except those of the story.
+     */
     note(client: pg.PoolClient): void {
       if (noted.has(client)) return;
       noted.add(client);
@@ -607,7 +618,7 @@ async function atReceiver<T>(
   return never();
 }
 
-/** A machine that pauses for seconds is no fault of a story. */
+/** Lifts the time limit for connecting, because a pause of the machine must not fail a story. */
 export function connectInAnyTime(pool: pg.Pool): void {
   pool.options.connectionTimeoutMillis = 0;
 }
@@ -640,7 +651,7 @@ function serveOn(
   return app;
 }
 
-/** Fastify looks for the name of a plugin in all modules, unless it has one. */
+/** Names a plugin. For one without a name, Fastify searches all modules. */
 export const named = <Plugin extends object>(plugin: Plugin): Plugin =>
   Object.assign(plugin, { [Symbol.for('fastify.display-name')]: 'story' });
 

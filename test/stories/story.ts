@@ -26,7 +26,7 @@ export type Story = {
   amount: number;
   /** The day on which the story begins. */
   day: number;
-  /** The shopper's address. The gateway refuses one of the possible ones. */
+  /** The shopper's address. The gateway refuses one of the possible addresses. */
   email: string;
   /** Whether time passes on the merchant's own clock. */
   ownClock: boolean;
@@ -44,7 +44,7 @@ const deeds = [
 ] as const;
 export type Deed = (typeof deeds)[number];
 
-/** The moves while a checkout is paid, and how often each comes. */
+/** The moves while a checkout is being paid, and how often each comes. */
 const paying: [weight: number, who: string, does: Deed][] = [
   [9, 'tab 1', 'pay'],
   [7, 'tab 2', 'pay'],
@@ -161,7 +161,7 @@ const faultTable: (Fault | null)[] = [
 
 const terms = [1, 1, 3, 3, 3, 3, 3, 3, 3, 6, 6, 12];
 
-/** Numbers of moves: deed, choice, step and fault. Zero is the simplest of each. */
+/** The numbers of each move: deed, choice, step and fault. Zero is the simplest of each. */
 const moves = (lengths: { minLength: number; maxLength: number }) =>
   fc.array(fc.tuple(fc.nat(999), fc.nat(999), fc.nat(39), fc.nat(999)), {
     ...lengths,
@@ -185,7 +185,7 @@ const restFaults = [
   'error before',
 ] as const;
 
-/** This many reach three faults, even if many of them come after the last step of an action. */
+/** Three of this many faults strike, even if many come after the last step of an action. */
 const restMax = 16;
 
 export const choices: fc.Arbitrary<Choices> = fc.tuple(
@@ -196,7 +196,7 @@ export const choices: fc.Arbitrary<Choices> = fc.tuple(
   fc.array(fc.tuple(fc.nat(999), fc.nat(999)), { minLength: 0, maxLength: restMax, size: 'max' }),
 ) as fc.Arbitrary<Choices>;
 
-/** The choices of a seed. fast-check shrinks them; its own samples for seeds in a row are alike. */
+/** A seed's choices. fast-check shrinks them; its own samples for successive seeds are alike. */
 export function choicesOf(seed: number): Choices {
   const next = seededNumbers(seed);
   const nat = (max: number) => Math.floor(next() * (max + 1));

@@ -47,7 +47,7 @@ export async function playStories(wanted: {
       print(`Story ${seed} fails: ${firstLine(played.failure)}. Shrinking …`);
       const shrunk = await shrink(seed, again);
       if (shrunk === null) {
-        // It depends on the stories before it, or on how fast the machine was.
+        // The failure depends on the stories before it, or on how fast the machine was.
         print(`${describe(played, `--seed ${seed}`)}\nIt does not fail again by itself.`);
         continue;
       }
@@ -80,8 +80,8 @@ export async function playFile(world: World, file: string): Promise<Played> {
 }
 
 /**
- * Leaves out as much of a story as possible while it still fails: moves first, then numbers. Null if
- * it does not fail again.
+ * Leaves out as much of a story as possible while it still fails: moves first, then numbers.
+ * Returns null if the story does not fail again.
  */
 async function shrink(
   seed: number,

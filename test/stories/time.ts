@@ -56,7 +56,7 @@ export const nextKind = 3;
 const short = [6, 41, 81, 6, 41, 81, 14 * 60];
 const long = [25 * 3_600, 8 * 24 * 3_600];
 
-/** The time of the story: the real clock, or mostly the merchant's own. */
+/** The time of the story: that of the service's clock, or mostly that of the merchant's own. */
 export function createTime(world: World, story: Story, { service }: Paying, { merchant }: Account) {
   const { clock, stage } = world;
   const { database } = service.deps;
@@ -69,7 +69,7 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       ahead += own;
       await moveClock(database.db, merchant.id, ahead);
     }
-    // Some real time passes too, so that cached merchants expire.
+    // The service's clock moves too, so that cached merchants expire.
     clock.advance({ milliseconds: Math.max(milliseconds - own, 1_000) });
   }
   const passUntil = (time: Temporal.Instant) =>
@@ -89,9 +89,9 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
 
   /**
    * Does all due work until none is left, as a worker without faults does. Returns the tables whose
-   * work was done, when work falls due next, and in which tables. `known` are the tables with due work,
-   * if the caller knows them. A third of all statements would be payouts and monthly statements, if
-   * they were made whenever another row falls due. So only those who want them `pay` as well.
+   * work was done, when work falls due next, and in which tables. `known` are the tables with due
+   * work, if the caller knows them. Payouts and monthly statements are made only if `pays` is true,
+   * because a third of all statements to the database would otherwise be about them.
    */
   async function work(
     known: DueTable[] = [],
@@ -121,8 +121,8 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       .filter((name) => !isRecurring(name));
 
   /**
-   * When work falls due, or the lease of a dead process runs out. `place` 2 is the third kind of work,
-   * so that several kinds are due at once.
+   * Returns when work falls due, or when the lease of a dead process runs out. `place` 2 is the
+   * third kind of work, so that several kinds are due at once.
    */
   function nextOf(all: Due[], place = 0): Next {
     const due = all

@@ -5,9 +5,9 @@ export type Told = {
   failures: number;
   faults: number;
   transitions: Record<string, number>;
-  /** How often each fault struck each statement or call. */
+  /** How many times each fault struck each statement or call. */
   struck: Record<string, number>;
-  /** How often an actor acted while another was in the middle of an action. */
+  /** How many times an actor acted while another was in the middle of an action. */
   races: Record<string, number>;
 };
 

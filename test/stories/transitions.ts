@@ -37,7 +37,9 @@ export const expectedTransitions = [
   ].map((move) => `payouts: ${move}`),
 ];
 
-/** The pairs of actors that a run of many stories must see at once, each in the middle of an action. */
+/**
+ * The pairs of actors that a run of many stories must see at once, each in the middle of an action.
+ */
 export const expectedRaces = [
   ...['tab pay × tab pay', 'tab pay × tab cancel', 'tab cancel × tab pay'],
   ...['tab pay × worker settle', 'worker settle × tab pay', 'tab plan × worker collect'],

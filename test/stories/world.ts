@@ -35,7 +35,7 @@ const moving = [
   ...['refund_requests', 'refund_parts', 'messages', 'callbacks', 'disputes', 'payouts'],
 ];
 
-/** The gateways sign their events with it. */
+/** The secret with which the gateways sign their events. */
 export const webhookSecret = 'whsec_of_the_stories';
 
 export type World = {
@@ -47,7 +47,7 @@ export type World = {
   incarnate(paying: Paying): Promise<Process>;
   /** The rows of one merchant that violate an invariant. */
   violations(account: Account): Promise<Violation[]>;
-  /** Removes a merchant at the gateway and its due days, which would slow down later stories. */
+  /** Removes a merchant from the gateway, and its due days: they would slow down later stories. */
   leave(paying: Paying, account: Account): Promise<void>;
   /** The moves of statuses since the last call, each as often as it happened. */
   takeTransitions(): Promise<string[]>;
@@ -172,7 +172,7 @@ async function scopeToMerchant(
   );
   const scoped = rows.flatMap(({ name, columns }) => {
     if (name === 'merchants') return [{ name, key: 'id', setting: 'merchant' }];
-    // The merchant of an action is that of its own person, and the staff has none.
+    // An action belongs to the merchant of the person who took it. Our staff have no merchant.
     if (name === 'operator_actions') return [];
     if (columns.includes('merchant_id')) return [{ name, key: 'merchant_id', setting: 'merchant' }];
     if (!columns.includes('integration_id')) return [];

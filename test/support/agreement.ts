@@ -6,8 +6,8 @@ import type { Story } from './seeds.ts';
 const zone = 'Africa/Johannesburg';
 
 /**
- * Asserts that our books of a checkout agree with the gateway's to the cent, and that everything
- * moved only once.
+ * Asserts that our books for a checkout agree with the gateway's to the cent, and that no amount
+ * moved twice.
  */
 export async function assertAgreed(
   paying: Paying,
@@ -94,7 +94,7 @@ export async function assertAgreed(
   const given = books.refunds.filter(({ status }) => status === 'succeeded');
   assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway refunded');
   const backToCard = parts.filter(({ kind }) => kind === 'card');
-  // One refund returns all parts that are taken from one payment of the gateway.
+  // One refund at the gateway returns all parts that were taken from one of its payments.
   const together = Map.groupBy(
     backToCard
       .filter(({ status }) => status === 'done')
@@ -108,7 +108,7 @@ export async function assertAgreed(
   );
   unique(
     books.refunds.map(({ metadata }) => metadata.refund_id),
-    'a part was given back twice',
+    'a part was refunded twice',
   );
   for (const { metadata, status } of books.refunds) {
     const part = backToCard.find(({ id }) => id === metadata.refund_id);

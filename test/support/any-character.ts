@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 
-/** The last character before the halves of pairs, which are no characters. */
+/** The last code point before the surrogates, which are not characters. */
 const lastBefore = 0xd7ff;
 const halves = 0x800;
 
 /**
- * Any character of Unicode, the same as `unit: 'binary'` of fast-check, which first makes a table of
- * all characters and takes a second of each process for it.
+ * Any Unicode character, like `unit: 'binary'` of fast-check. That first makes a table of all
+ * characters, which costs each process a second.
  */
 export const anyCharacter = fc.integer({ min: 0, max: 0x10ffff - halves }).map(
   (number) => String.fromCodePoint(number > lastBefore ? number + halves : number),
   (text) => {
     const characters = typeof text === 'string' && text.isWellFormed() ? [...text] : [];
     const point = characters[0]?.codePointAt(0);
-    if (point === undefined || characters.length > 1) throw new Error('This is no character.');
+    if (point === undefined || characters.length > 1) throw new Error('This is not a character.');
     return point > lastBefore ? point - halves : point;
   },
 );

@@ -14,9 +14,9 @@ type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
 type Inspected = [children: FrameContext[], result: string, measured: number[]];
 
 /**
- * The contrast of text takes axe as long as all other rules together, and it is the same wherever
- * the colours, the font and the backgrounds are the same. So axe measures it once for each of these
- * in a process. Marks one text of each combination that is not among those known.
+ * Measuring the contrast of text takes axe as long as all other rules together, and the contrast is
+ * the same wherever the colours, the font and the backgrounds are the same. So axe measures each
+ * combination once in a process. This script marks one text of each combination that is not known.
  */
 const markScript = `(known) => {
   const marked = new Set();
@@ -33,7 +33,7 @@ const markScript = `(known) => {
   for (const element of document.querySelectorAll('body, body *')) {
     const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!hasText && !('value' in element)) continue;
-    // A hidden text is not measured, so it must not stand for one that is shown.
+    // Axe does not measure a hidden text, which must therefore not stand for a visible one.
     if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
     const text = [color, fontSize, fontWeight, textShadow, backgroundOf(element)].join();
@@ -46,8 +46,8 @@ const markScript = `(known) => {
 }`;
 
 /**
- * For every element that axe looks at, it would search for the shortest selector and write an XPath,
- * which takes longer than its rules. The element's path from the root is enough.
+ * By default axe searches for the shortest selector of every element that it looks at and writes an
+ * XPath, which takes longer than its rules. The element's path from the root is enough.
  */
 const configure = `
 axe.configure({ rules: [{ id: 'color-contrast', selector: '[data-measured]' }] });
@@ -57,7 +57,9 @@ axe.utils.nodeSerializer.update({
   },
 });`;
 
-/** Axe skips what is disabled, and cannot judge what is covered. Those stand for no other text. */
+/**
+ * Axe skips disabled elements and cannot judge covered ones, so neither can stand for other texts.
+ */
 const measuredScript = `({ results }) => results
   .flatMap(({ id, nodes }) => (id === 'color-contrast' ? nodes : []))
   .filter(({ any: [check] }) => typeof check?.result === 'boolean')
@@ -95,9 +97,9 @@ async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
 }
 
 /**
- * The results of a frame and its frames, as JSON. Playwright takes as long to copy an object of this
- * size as axe takes to make it, while a string is cheap. On a loaded machine each question to the
- * browser waits its turn, so there are few.
+ * The results for a frame and its frames, as JSON. Playwright takes as long to copy an object of
+ * this size as axe takes to make it, while a string is cheap. On a loaded machine each call to the
+ * browser waits its turn, so this makes few calls.
  */
 async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
@@ -130,7 +132,7 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
 
 const inspected = new Map<string, string[]>();
 
-/** Most pages show the card frame, and mostly it looks the same, so it is inspected once. */
+/** Most pages show the card frame. It usually looks the same, so each look is inspected once. */
 async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
   const look = await frame.evaluate<string | null>(lookScript);
   if (look === null) return await inspect(frame, context);

@@ -5,11 +5,14 @@ import { request } from './http.ts';
 
 // A load balancer in front of several nodes, like HAProxy in ops/container/haproxy.cfg: it polls
 // each node's /readyz, sends requests to the ready nodes in turn, and keeps its connections to them
-// open. It never sends a request twice, so the client notices a node that cuts one off.
+// open. It never sends a request twice, so the client notices when a node cuts one off.
 
 const checkMilliseconds = 100;
 
-/** A node that was not asked for this long, because a machine paused, is asked before it is used. */
+/**
+ * A node that has not been polled for this long, because the machine paused, is polled before it
+ * gets a request.
+ */
 const staleMilliseconds = 1_000;
 
 type Node = { url: string; agent: http.Agent; isReady: boolean; askedAt: number };

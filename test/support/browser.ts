@@ -68,10 +68,10 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
 }
 
 /**
- * Pages give up after a time: a message of the console leaves after six seconds, and a card form
- * counts as missing after fifteen. A loaded machine may take that long, so they wait longer here.
- * The messages stay, and what they cover can be clicked. What moves until an answer comes moves
- * once: each frame of an animation would cost as much as many tests do.
+ * Pages have time limits: a message of the console disappears after six seconds, and a card form
+ * counts as missing after fifteen. A loaded machine may take that long, so pages wait longer here.
+ * The messages stay, and what they cover can be clicked. An animation that would repeat until an
+ * answer comes runs once, because each of its frames would cost as much as many tests do.
  */
 const waitLonger = `{
   const setTimer = window.setTimeout;
@@ -102,7 +102,7 @@ const withClock = new WeakSet<BrowserContext>();
 /** Whether a test moved the clock of this context, which cannot be reset. */
 export const hasClock = (context: BrowserContext): boolean => withClock.has(context);
 
-/** A clock that the test moves. Its timers replace the browser's, so they wait longer too. */
+/** Installs a clock that the test moves. Its timers replace the browser's and wait longer too. */
 export async function installClock(
   page: Page,
   options?: Parameters<Page['clock']['install']>[0],
@@ -112,7 +112,7 @@ export async function installClock(
   await page.addInitScript(waitLonger);
 }
 
-/** The page's time stands still, and its timers go on. */
+/** Stops the page's time. Its timers keep running. */
 export async function fixClock(page: Page): Promise<void> {
   withClock.add(page.context());
   await page.clock.setFixedTime(Date.now());

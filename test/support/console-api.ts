@@ -33,8 +33,8 @@ function routeOf(method: string, url: string): ConsoleRoute {
 }
 
 /**
- * Sends a request to the console, and checks that a successful answer has exactly the members of the
- * route's schema.
+ * Sends a request to the console, and checks that a successful answer has exactly the members of
+ * the route's schema.
  */
 export async function askExactly(
   console: { app: FastifyInstance; deps: Service['deps'] },

@@ -35,9 +35,9 @@ export type ConsoleBrowser = {
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
   /** The link in the last invitation that was mailed to an address. */
   mailedLink(email: string): Promise<string>;
-  /** A person with roles and a session that need not use the passkey again yet. No page is open. */
+  /** A person with roles and a session that needs no re-authentication yet. No page is open. */
   withSession(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
-  /** A person as of `withSession`, who also has a passkey in this browser. */
+  /** Like `withSession`, for a person who also has a passkey in this browser. */
   withPasskey(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   close(): Promise<void>;
 };
@@ -185,7 +185,7 @@ async function createProfile(browser: Browser): Promise<Profile> {
   return { context, page, devtools, authenticatorId };
 }
 
-/** Removes everything of the earlier test except the files that the browser has cached. */
+/** Removes everything that the earlier test left, except the files that the browser has cached. */
 async function emptyProfile(profile: Profile, url: string): Promise<void> {
   const { context, page, devtools, authenticatorId } = profile;
   await page.unrouteAll({ behavior: 'ignoreErrors' });

@@ -19,7 +19,7 @@ export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<Fast
 
 export type ConsolePerson = { id: string; email: string; cookie: string; session_id: string };
 
-/** A person with a live session. It needs the passkey again only if `proved` is false. */
+/** A person with a live session, which needs re-authentication only if `proved` is false. */
 export async function addPerson(
   { deps }: Pick<Service, 'deps'>,
   options: {

@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 /**
- * Services, commands and programs of the tests connect to databases at this address. They wait longer
- * than in production, because a busy machine may pause for longer than five seconds.
+ * Services, commands and programs of the tests connect to databases at this address. They wait
+ * longer than in production, because a busy machine may pause for longer than five seconds.
  */
 export const serverUrl = patientUrl(process.env.TEST_DATABASE_URL ?? '');
 
@@ -12,8 +12,8 @@ function patientUrl(address: string): string {
   return url?.href ?? address;
 }
 
-// If TEST_DATABASE_URL names the coordinator of a Citus cluster, the tests run on that cluster: their
-// databases are made on all its nodes, and their tables are distributed.
+// If TEST_DATABASE_URL names the coordinator of a Citus cluster, the tests run on that cluster:
+// their databases are made on all its nodes, and their tables are distributed.
 
 /** The coordinator comes first. Without Citus, this is only the server. */
 type Nodes = { urls: string[]; hasCitus: boolean };
@@ -80,7 +80,7 @@ export function urlOf(database: string, node = serverUrl): string {
   return url.href;
 }
 
-/** The address of this database at another port of this machine, where a proxy listens. */
+/** The address of this database through a proxy that listens at a port of this machine. */
 export function urlThrough(port: number, database: string): string {
   const url = new URL(database);
   url.host = `127.0.0.1:${port}`;
@@ -91,7 +91,7 @@ export function urlThrough(port: number, database: string): string {
   return url.href;
 }
 
-/** Joins the databases with one name on all nodes to a cluster. */
+/** Joins the databases with this name on all nodes into a cluster. */
 export async function joinCluster(name: string): Promise<void> {
   const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
   for (const url of urls) await onDatabase(url, (client) => client.query('create extension citus'));
@@ -117,10 +117,10 @@ function addressOf(url: string): [host: string, port: number] {
   return [hostname, Number(port || 5432)];
 }
 
-/** Whether a session in a test database waits for a lock, on any node. */
+/** Whether a session in a test database is waiting for a lock, on any node. */
 export const isLockAwaited = async (pool: pg.Pool) => (await countLockWaits(pool)) > 0;
 
-/** How many sessions in a test database wait for a lock, on any node. */
+/** How many sessions in a test database are waiting for a lock, on any node. */
 export async function countLockWaits(pool: pg.Pool): Promise<number> {
   const citus = await pool.query(`select from pg_extension where extname = 'citus'`);
   const { rowCount } = await pool.query(

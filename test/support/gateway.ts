@@ -17,7 +17,10 @@ import { until } from './until.ts';
 export const secretKey = 'sk_test_of_the_suite';
 export const publishableKey = 'pk_test_of_the_suite';
 
-/** The faults that leave it open whether a request had its effect, each before it and after it. */
+/**
+ * The faults after which the caller cannot know whether a request had its effect. Each kind strikes
+ * before the effect and after it.
+ */
 export const gatewayFaults = [
   'error_before',
   'error_after',

@@ -102,8 +102,8 @@ export function useHyperswitch(
 }
 
 /**
- * Confirms a session's payment with a card (`number` or `number-year-month`), as a shopper's browser
- * would.
+ * Confirms a session's payment with a card (`number` or `number-year-month`), as a shopper's
+ * browser would.
  */
 export async function confirmInSession(
   url: string,

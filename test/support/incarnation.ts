@@ -15,9 +15,9 @@ import { useHyperswitch } from './hyperswitch.ts';
 import { bothEnv, continueOn, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
-// A stage on which several processes of the service act, one step at a time. Each statement and each
-// call to the gateway waits until the test starts it. So the test decides their order, and between
-// which two steps a process dies.
+// A stage on which several processes of the service act, one step at a time. Each statement and
+// each call to the gateway waits until the test starts it. So the test decides their order, and
+// between which two steps a process dies.
 
 const never = new Promise<never>(() => {});
 
@@ -41,7 +41,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   let isFree = true;
   let heard: (() => void)[] = [];
 
-  /** Whether every running step waits for another one. Mere slowness does not count. */
+  /** Whether every running step is waiting for another one. Mere slowness does not count. */
   async function isHeldUp(): Promise<boolean> {
     const all = [...running];
     // The gateway answers every call by itself.
@@ -56,7 +56,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
     return rows.length === 0;
   }
 
-  /** Whether all that want a connection wait until another actor of the process releases one. */
+  /** Whether all that need a connection wait for another actor of the process to release one. */
   function isQueued(process: Incarnation): boolean {
     const wanting = [...running].filter((one) => one.by === 'pool' && one.process === process);
     return process.deps.database.pool.waitingCount >= wanting.length;
@@ -144,8 +144,8 @@ export type Incarnation = {
   /** Resolves to null when the process dies, for callers that wait for an answer. */
   died: Promise<null>;
   /**
-   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back, what
-   * it sent may or may not arrive, and it does nothing more.
+   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back,
+   * what it sent may or may not arrive, and it does nothing more.
    */
   kill(): void;
   /** Closes its connections to the database. It lives on without knowing what arrived. */
@@ -235,8 +235,8 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Each call is a step. The money guard wraps it, so that the guard's statements and its reading of
-  // the gateway's heartbeats are separate steps.
+  // Each call is a step. The money guard wraps it, so that the guard's statements and its reading
+  // of the gateway's heartbeats are separate steps.
   const stepped = eachGateway(
     openGateways(config.gateways, { clock, log }),
     (gateway) =>

@@ -1,7 +1,7 @@
 import net from 'node:net';
 
 // A program that listens on `localhost` listens on all its addresses. Linux has 127.0.0.2 by
-// default, other systems do not.
+// default; other systems do not.
 
 const hasSecond = await new Promise<boolean>((resolve) => {
   const server = net.createServer().once('error', () => resolve(false));

@@ -17,7 +17,7 @@ export const cards = {
   refundFails: '4000000000005126',
 };
 
-/** Whole orders are paid out, minus 5 % and VAT. */
+/** Terms under which whole orders are paid out, minus 5 % and VAT. */
 export const wholeTerms: WantedTerms = {
   from_on: null,
   funding: 'whole',
@@ -91,8 +91,8 @@ export async function refundNow(
 }
 
 /**
- * Makes a cardholder dispute a collected payment, and the service find out. Returns our id of the
- * dispute.
+ * Makes a cardholder dispute a collected payment, and lets the service find out. Returns our id for
+ * the dispute.
  */
 export async function openDispute(
   { gateway, service: { deps } }: Paying,
@@ -136,8 +136,8 @@ export async function assertBalanced(paying: Paying, ...shoppers: Shopper[]): Pr
 }
 
 /**
- * Ends a file: `tranche ledger check`, which reads the rows in ranges, agrees with the invariants that
- * each test asserts.
+ * Ends a file by asserting that `tranche ledger check`, which reads the rows in ranges, agrees with
+ * the invariants that each test asserts.
  */
 export async function closeBooks(paying: Paying): Promise<void> {
   try {

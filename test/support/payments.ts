@@ -53,7 +53,7 @@ import {
 export const visa = '4242424242424242';
 export const challengeCard = '4000002500003155';
 
-/** A gateway with a name of its own beside the main one. */
+/** The name of a second gateway beside the main one. */
 export const secondGateway = gatewayName('peach') as GatewayName;
 
 /** The settings by which a service finds both gateways of a test, each with its own books. */
@@ -221,7 +221,7 @@ function createPatience() {
 }
 
 /**
- * These shoppers, gateway and clock, served by another service. Closing the result closes only that
+ * The same shoppers, gateway and clock with another service. Closing the result closes only that
  * service.
  */
 export function continueOn(paying: Paying, service: Service): Paying {
@@ -234,8 +234,8 @@ function payingOn(
   const { service, gateway, clock, account, receiver } = parts;
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
-  // At most of the times that a test reaches, only one kind of work is due. One statement finds out
-  // which.
+  // At most of the times that a test reaches, only one kind of work is due. One statement tells
+  // which kind.
   async function listDue(): Promise<Set<string>> {
     const { rows } = await service.deps.database.pool.query<{ name: string }>({
       // Both statements about due work are prepared, because they take longer to plan than to run.
@@ -400,7 +400,7 @@ function shopperOf(
       assert.deepEqual([answer.status, answer.headers.location], [303, url]);
       return await page('GET', 'state');
     },
-    /** The first payments. */
+    /** The attempts to make the first payment. */
     async attempts(): Promise<PaymentAttempt[]> {
       return (await allAttempts()).filter(isFirstPayment);
     },

@@ -12,14 +12,14 @@ type PayOptions = {
   /** Another card; if absent, the stored one. */
   card?: string;
   keep?: boolean;
-  /** The amount that the page showed, if the plan has changed since. */
+  /** The page as it was shown, if the plan has changed since. */
   shown?: PayPage;
   changes?: object;
 };
 
 export type Acting = Awaited<ReturnType<typeof actingOn>>;
 
-/** Opens a session without a mail. `plan.test.ts` tests the way through a mail. */
+/** Opens a session without a mail. `plan.test.ts` tests signing in through a mail. */
 export async function actingOn(paying: Paying, shopper: Shopper, through: Shopper = shopper) {
   const session = paying.service.deps.random.bytes(32).toString('base64url');
   const now = paying.clock.now();

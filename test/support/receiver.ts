@@ -26,7 +26,7 @@ export type Answering = (
 export type Receiver = {
   url: string;
   received: Received[];
-  /** Requests that have arrived and are not answered, and whose connection is open. */
+  /** The number of unanswered requests whose connection is open. */
   inFlight(): number;
   /** The requests to a path. */
   at(path: string): Received[];
@@ -82,7 +82,7 @@ function equal(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Compares over the raw bytes, in constant time (contract, Authentication, rule 8). */
+/** Verifies the raw bytes, in constant time (contract, Authentication, rule 8). */
 export function isSigned({ headers, raw }: Received, signingKey: string): boolean {
   const given = Buffer.from(String(headers['x-signature'] ?? ''), 'base64');
   return equal(given, createHmac('sha512', signingKey).update(raw).digest());

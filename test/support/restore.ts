@@ -36,8 +36,8 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
 }
 
 /**
- * Replaces a database with a copy of it, as a restore does. Connections are closed; a pool opens new
- * ones.
+ * Replaces a database with a copy of it, as a restore does. Connections are closed; a pool opens
+ * new ones.
  */
 export async function putBack(databaseUrl: string, backup: { url: string }): Promise<void> {
   const name = new URL(databaseUrl).pathname.slice(1);

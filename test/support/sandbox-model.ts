@@ -9,7 +9,7 @@ import { systemClock } from '#platform/shared/clock.ts';
 import { onDatabase, serverUrl } from './database-server.ts';
 import { log } from './service.ts';
 
-// A data folder with a migrated cluster, which is made once in a run. Making one takes a sandbox
+// A data folder with a migrated cluster, which is made once per run. Making one takes a sandbox
 // longer than the rest of its start.
 
 const model = path.join(os.tmpdir(), 'sandbox-model');

@@ -101,8 +101,8 @@ export async function tranche(
 export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file: SandboxFile };
 
 /**
- * Starts `tranche sandbox`, and returns once it has written its sandbox.json. A new data folder is a
- * copy of a filled one, unless the caller starts the program itself with `run`.
+ * Starts `tranche sandbox`, and returns once it has written its sandbox.json. A new data folder is
+ * a copy of a filled one, unless the caller starts the program itself with `run`.
  */
 export async function startSandbox(
   dataDir: string,
@@ -136,7 +136,9 @@ export async function startSandbox(
   return { ...program, dataDir, env, file };
 }
 
-/** Whether another program took a port that the sandbox had chosen, before it could listen there. */
+/**
+ * Whether another program took a port that the sandbox had chosen, before it could listen there.
+ */
 const wasPortTaken = (program: Program) => /Port \d+ is in use/.test(program.stderr());
 
 export type ServeReady = Program & { metricsUrl: string; baseUrl: string };

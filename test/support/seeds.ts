@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
 import { isLong } from './service.ts';
 
-// Helpers for seeded tests. A seed is a story that can be repeated.
+// Helpers for seeded tests. A seed stands for a story that can be repeated.
 
 export type Chance = {
   /** A number of at least 0 and below 1. */
@@ -13,7 +13,7 @@ export type Chance = {
   pick<T>(list: readonly T[]): T;
   /** Picks one of several things according to their weights. */
   weigh<T>(list: readonly (readonly [weight: number, thing: T])[]): T;
-  /** A chance of its own, for a part of a story whose length differs between runs. */
+  /** An independent source of chance, for a part of a story whose length differs between runs. */
   fork(): Chance;
 };
 
@@ -28,9 +28,9 @@ export type Story = {
 export type SeedCounts = { usual: number; long: number };
 
 /**
- * Plays many seeds and returns how often each event happened. Each scene plays one story at a time;
- * while one scene waits for its database or gateway, another continues. With TRANCHE_SEED it plays
- * only that seed and prints every event.
+ * Plays many seeds and returns how many times each event happened. Each scene plays one story at a
+ * time; while one scene waits for its database or gateway, another continues. With TRANCHE_SEED it
+ * plays only that seed and prints every event.
  */
 export async function playSeeds<Scene>(
   t: TestContext,

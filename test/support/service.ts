@@ -227,8 +227,9 @@ export async function startService(
     ...(options.clock && { clock: options.clock }),
     ...(options.random && { random: options.random }),
     callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
-    // Each connection plans the statements that it sends, and that is a third of the server's work.
-    // A test of locks needs one for their holder, one for itself and one for each that waits.
+    // Each connection plans the statements that it sends, which is a third of the server's work, so
+    // there are few connections. A test of locks needs one for the holder, one for itself and one
+    // for each session that waits.
     maxConnections: 5,
   });
   const app = buildApp(deps);
@@ -373,7 +374,7 @@ export async function completeTestCheckout(
 /** Whether this is `npm run test:long`. */
 export const isLong = Boolean(process.env.TRANCHE_TEST_LONG);
 
-/** How often a randomised test runs: fully in `npm run test:long`, otherwise a tenth. */
+/** How many times a randomised test runs: a tenth of `long`, and all in `npm run test:long`. */
 export function runs(long: number): number {
   return isLong ? long : Math.ceil(long / 10);
 }

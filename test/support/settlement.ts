@@ -3,7 +3,8 @@ import type { Dispute } from '#purchases/disputes/dispute.ts';
 import type { Payout } from '#purchases/payouts/payout.ts';
 import type { Paying, Shopper } from './payments.ts';
 
-// Once a merchant is settled, disputes agree with the gateway, and payouts with the bank.
+// Asserts that the disputes of a settled merchant agree with the gateway, and the payouts with the
+// bank.
 
 /** A bank account in South Africa. */
 export const bankAccount = {
@@ -16,7 +17,7 @@ export const bankAccount = {
 /** The amounts that the bank was told to pay, by payout. */
 export type Ordered = Map<string, number>;
 
-/** Reads an export. The bank is told only once to pay a payout. */
+/** Reads an export, and asserts that the bank is told only once to pay each payout. */
 export function readOrders(ordered: Ordered, file: string): void {
   for (const row of file.trim().split('\r\n').slice(1)) {
     const [, , , amount = '', , id = ''] = row.split(',');
@@ -26,7 +27,7 @@ export function readOrders(ordered: Ordered, file: string): void {
 }
 
 /**
- * Compares our disputes of a checkout with the gateway's, and the amount that they took with the
+ * Compares our disputes about a checkout with the gateway's, and the amount that they took with the
  * books. Returns that amount and their statuses.
  */
 export async function assertDisputes(
@@ -61,7 +62,7 @@ export async function assertDisputes(
     assert.ok(key_number !== 1 || !isDuring(keyed_at), 'a refund began during a dispute');
   }
   for (const { kind, card_ref, created_at } of await shopper.rows('collections')) {
-    // A charge without its card was recorded after a restore. Its time is that of the record.
+    // A charge without its card was recorded after a restore. Its time is that of the recording.
     const isRecorded = kind === 'charge' && card_ref === null;
     const isOwn = kind !== 'shopper' && !isRecorded;
     assert.ok(!isOwn || !isDuring(created_at), 'a charge began during a dispute');
@@ -70,8 +71,8 @@ export async function assertDisputes(
 }
 
 /**
- * Asserts that the bank was told once to pay each payout, on a business day, and paid what was taken
- * from the books. Returns the payouts.
+ * Asserts that the bank was told once to pay each payout, on a business day, and paid what was
+ * taken from the books. Returns the payouts.
  */
 export async function assertPaidOnce(
   { service }: Pick<Paying, 'service'>,

@@ -141,7 +141,7 @@ export type VisitOptions = {
   startAt?: string;
   /** How many payments the gateway holds or took at the end, if more than one. */
   payments?: number;
-  /** Whether the link is not opened. */
+  /** Whether the link stays unopened. */
   closed?: boolean;
   /** Console errors that the scenario may cause. */
   tolerates?: RegExp;
@@ -390,7 +390,10 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** Does due work. Calls run one at a time, because each waits for work that another test has claimed. */
+/**
+ * Does due work. Calls run one at a time, because each waits for work that another test has
+ * claimed.
+ */
 export function workOnce(paying: Paying): Promise<void> {
   const mine = working.then(() => paying.work());
   // A failure must fail only one test.

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// Reads the declarations of the pinned SDK and reports where a value departs from them. The compiler
-// checks how the test gateway builds its objects; this checks what it sends.
+// Reads the declarations of the pinned SDK and reports where a value departs from them. The
+// compiler checks how the test gateway builds its objects; this checks what it sends.
 
 type Declaration =
   | { kind: 'interface'; members: Map<string, { optional: boolean; type: string }> }

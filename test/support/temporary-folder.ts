@@ -28,7 +28,7 @@ async function removeCluster(dataDir: string): Promise<void> {
   await fs.rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
-/** The id of a sandbox's PostgreSQL server, from its postmaster.pid. */
+/** The process id of a sandbox's PostgreSQL server, from its postmaster.pid. */
 export async function postmasterPid(dataDir: string): Promise<number | null> {
   const file = path.join(dataDir, 'postgres/data/postmaster.pid');
   const text = await fs.readFile(file, 'utf8').catch(() => '');

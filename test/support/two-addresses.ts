@@ -1,8 +1,8 @@
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 
-// Loaded by a program before its own code (see `loopbackSettings` in loopback.ts). `localhost` then has two
-// addresses, as on systems where it is 127.0.0.1 and ::1.
+// A program loads this before its own code (see `loopbackSettings` in loopback.ts). `localhost`
+// then has two addresses, as on systems where it is 127.0.0.1 and ::1.
 
 const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
 

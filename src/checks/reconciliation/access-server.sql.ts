@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** The server on which access was opened last, and the one that is answering now (decision 0097). */
+/**
+ * The server on which access was opened last, and the one that is answering now (decision 0097).
+ */
 export type AccessServer = {
   /** Null in a new database, where nothing has been revoked yet. */
   access_server: string | null;

@@ -70,7 +70,9 @@ export async function listUsedGateways(
     .execute();
 }
 
-/** Claims the next heartbeat. Returns false if it is not due, or if another process is making it. */
+/**
+ * Claims the next heartbeat. Returns false if it is not due, or if another process is making it.
+ */
 export async function claimHeartbeat(
   db: Handle,
   gateway: GatewayName,

@@ -53,8 +53,8 @@ const unknownShown = 20;
 
 /**
  * Posts the fees in an acquirer's settlement report, for a gateway that does not report them
- * (decision 0083). Each row counts once, by its transaction, so a report that was only half read can
- * be read again.
+ * (decision 0083). Each row counts once, by its transaction, so a report that was only half read
+ * can be read again.
  */
 export async function importFees(
   deps: ImportDeps,

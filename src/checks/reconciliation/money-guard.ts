@@ -34,9 +34,9 @@ import {
 
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
- * what the gateways have done since. So money moves at a gateway only once this process has compared
- * the database's heartbeat with that gateway's. It stops at all gateways, in all processes, when one
- * of them is ahead.
+ * what the gateways have done since. So money moves at a gateway only once this process has
+ * compared the database's heartbeat with that gateway's. It stops at all gateways, in all
+ * processes, when one of them is ahead.
  */
 export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /**
@@ -51,8 +51,8 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   stopReason(): Promise<string | null>;
   /**
    * Whether a worker may claim what moves money. It first waits until this process has compared
-   * every gateway: what was in flight at a backup must not be touched before the restore is noticed.
-   * A gateway that does not answer delays nothing at the others.
+   * every gateway: what was in flight at a backup must not be touched before the restore is
+   * noticed. A gateway that does not answer delays nothing at the others.
    */
   mayClaim(): Promise<boolean>;
   /** Raises the due heartbeats, here and at their gateways. Returns 0. */

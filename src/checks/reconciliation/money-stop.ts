@@ -23,7 +23,9 @@ export function explainAhead(
 
 const correct = 'Nothing is sent there. Correct the settings and start the service again.';
 
-/** Compares the name under which this database wrote its heartbeat with the name in the settings. */
+/**
+ * Compares the name under which this database wrote its heartbeat with the name in the settings.
+ */
 export function explainOtherName(
   name: string,
   { gateway }: Pick<Heartbeat, 'gateway'>,

@@ -345,8 +345,8 @@ export async function listRequestDifferences(
 }
 
 /**
- * Claims the daily run of a gateway. The very first call only sets its time: a service that has just
- * started has other work.
+ * Claims the daily run of a gateway. The very first call only sets its time: a service that has
+ * just started has other work.
  */
 export async function claimDailyRun(
   client: Client,

@@ -33,9 +33,9 @@ export function* daysOf({
 
 /**
  * Payments, holds, refunds and disputes of ours that the gateway must have but did not list: the
- * record belongs to this span, and we knew it before the run began. A payment is as old as its attempt,
- * or as its collection if it has none. A dispute may be older than our row, but not older than its
- * payment.
+ * record belongs to this span, and we knew it before the run began. A payment is as old as its
+ * attempt, or as its collection if it has none. A dispute may be older than our row, but not older
+ * than its payment.
  */
 export async function listUnseen(
   client: Client,
@@ -45,8 +45,8 @@ export async function listUnseen(
   const isWithin = (time: string) =>
     `${time} >= coalesce($1::timestamptz, '-infinity') and ${time} < coalesce($2::timestamptz, 'infinity')`;
   const isPaying = `a.status = any ('{authorised,charged}')`;
-  // On Citus the notes of a run stay on the coordinator, which can join them only after reading them
-  // into a separate result. Elsewhere their index finds each reference.
+  // On Citus the notes of a run stay on the coordinator, which can join them only after reading
+  // them into a separate result. Elsewhere their index finds each reference.
   const notes = 'select reference from reconciliation_seen where run_id = $3';
   const [prefix, seen] = (await isDistributed(client))
     ? [`seen as materialized (${notes}),`, 'seen']

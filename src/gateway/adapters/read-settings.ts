@@ -9,7 +9,8 @@ import type {
 } from '#gateway/settings.ts';
 import { stripeSettings } from '#gateway/stripe/settings.ts';
 
-// Chooses the adapter that knows a gateway's settings. `create-gateway.ts` makes the gateway itself.
+// Chooses the adapter that knows a gateway's settings. `create-gateway.ts` makes the gateway
+// itself.
 
 const adapters: Record<Protocol, AdapterSettings> = {
   stripe: stripeSettings,
@@ -78,8 +79,8 @@ const testGatewaySetting = 'TEST_GATEWAY_URL';
 export const closedSetting = 'CLOSED';
 
 /**
- * The prefix of a gateway's settings: `GATEWAY_PEACH_` stands before the names that a single gateway
- * has.
+ * The prefix of a gateway's settings: `GATEWAY_PEACH_` stands before the names that a single
+ * gateway has.
  */
 export const prefixOf = (name: GatewayName) => `GATEWAY_${name.toUpperCase()}_`;
 

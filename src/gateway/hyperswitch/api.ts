@@ -4,7 +4,9 @@ import type { GatewaySettings } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
 import { hyperswitchSettings } from './settings.ts';
 
-/** The gateway answered with an error. Its message may repeat what we sent, so we do not keep it. */
+/**
+ * The gateway answered with an error. Its message may repeat what we sent, so we do not keep it.
+ */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string | null;

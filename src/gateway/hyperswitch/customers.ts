@@ -118,7 +118,8 @@ async function createCustomer(
   try {
     await create(contact);
   } catch (error) {
-    // The gateway does not need the contact details. They are left out, so that the shopper can pay.
+    // The gateway does not need the contact details. They are left out, so that the shopper can
+    // pay.
     if (!isCode(error, codes.invalidValue, codes.invalidFormat, codes.unreadable)) fail(error);
     await create({}).catch(fail);
   }

@@ -6,8 +6,8 @@ import { retrieve } from './look-up.ts';
 import { hasLapsed, isUnheard, mayBeApproved, undecidedError } from './states.ts';
 
 /**
- * Payments that can be cancelled. The server would also cancel one that was captured in part: then it
- * could not be refunded any more.
+ * Payments that can be cancelled. The server would also cancel one that was captured in part: then
+ * it could not be refunded any more.
  */
 const cancellable = [
   'requires_payment_method',
@@ -22,8 +22,8 @@ const voidReason = 'the payment is not needed';
 
 /**
  * Cancels a payment that was just read. If it has ended, its state tells how. One that the bank may
- * still approve stays as it is: the server would cancel it only in its own tables. An approval would
- * hold or take the money all the same, and with most acquirers the server would never say so.
+ * still approve stays as it is: the server would cancel it only in its own tables. An approval
+ * would hold or take the money all the same, and with most acquirers the server would never say so.
  */
 export async function cancel(
   api: HyperswitchApi,

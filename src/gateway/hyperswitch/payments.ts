@@ -40,7 +40,8 @@ type NewPayment = {
 
 /**
  * Creates a payment under our id. The gateway accepts each id once. If it already has a payment
- * under this id, returns that one, provided that it matches. Throws `ApiError` for any other refusal.
+ * under this id, returns that one, provided that it matches. Throws `ApiError` for any other
+ * refusal.
  */
 export async function create(
   api: HyperswitchApi,

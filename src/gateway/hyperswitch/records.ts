@@ -85,8 +85,8 @@ async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
 }
 
 /**
- * Lists do not say how much was taken. It is the whole amount, unless the payment was held first and
- * less of it was captured: only such a payment is looked up.
+ * Lists do not say how much was taken. It is the whole amount, unless the payment was held first
+ * and less of it was captured: only such a payment is looked up.
  */
 async function withAmount(api: HyperswitchApi, payment: Payment): Promise<Payment> {
   const isWhole = payment.capture_method === 'automatic' && payment.status === 'succeeded';

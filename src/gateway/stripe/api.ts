@@ -52,9 +52,10 @@ type Request<T> = {
 };
 
 /**
- * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day, whatever
- * really happened. A repeated 500 means that the request has ended, so we look up whether it took
- * effect. If not, we send it under the next key. A retry reaches that key by the same steps.
+ * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day,
+ * whatever really happened. A repeated 500 means that the request has ended, so we look up whether
+ * it took effect. If not, we send it under the next key. A retry reaches that key by the same
+ * steps.
  *
  * A key that was used with other parameters does not show what happened to the request that used
  * it, which may be in flight. A safe request is then sent under the next key. Any other is looked

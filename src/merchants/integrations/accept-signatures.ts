@@ -35,7 +35,9 @@ export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<S
   return new Set(locked.filter((one) => one.signing_required_at !== null).map((one) => one.id));
 }
 
-/** Makes signing mandatory (decision 0005). Call it only in the transaction of POSTs that succeed. */
+/**
+ * Makes signing mandatory (decision 0005). Call it only in the transaction of POSTs that succeed.
+ */
 export async function acceptSignatures(
   db: Handle,
   posts: SignedPost[],

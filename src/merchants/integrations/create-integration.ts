@@ -24,13 +24,15 @@ import { isSeenWithoutLift, liftReviewOf } from './lift-review-of.ts';
 
 export type IntegrationDeps = LiftDeps & { environment: Environment; sealing: Sealing };
 
-/** Returned only once: the database holds a hash of the client secret and the sealed signing key. */
+/**
+ * Returned only once: the database holds a hash of the client secret and the sealed signing key.
+ */
 export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
 
 /**
  * Issues credentials. The person who creates an integration sees them, so only a person with
- * `mayLiftReview` may create one whose refunds are not reviewed. Each integration has the contract's
- * limits to itself, so only a person with `mayRaiseLimits` may create many.
+ * `mayLiftReview` may create one whose refunds are not reviewed. Each integration has the
+ * contract's limits to itself, so only a person with `mayRaiseLimits` may create many.
  */
 export async function createIntegration(
   deps: IntegrationDeps,

@@ -14,8 +14,8 @@ export type EventKind = (typeof eventKinds)[number];
 export type SigningKey = { id: string; key: string; first_used_at: string | null };
 
 /**
- * One set of credentials. It belongs to one merchant or, with `merchant_id` null, to an intermediary
- * that manages a list of merchants.
+ * One set of credentials. It belongs to one merchant or, with `merchant_id` null, to an
+ * intermediary that manages a list of merchants.
  */
 export type Integration = {
   id: string;
@@ -73,8 +73,8 @@ export function readCredential(text: string): {
 }
 
 /**
- * The key that signs callbacks now. `keys` are those in force, newest first. During a rotation it is
- * the old key until the integration has signed with the new one, so that a receiver never gets a
+ * The key that signs callbacks now. `keys` are those in force, newest first. During a rotation it
+ * is the old key until the integration has signed with the new one, so that a receiver never gets a
  * callback signed with a key that it does not have yet (decision 0005).
  */
 export function currentSigningKey<Key extends { first_used_at: string | null }>(

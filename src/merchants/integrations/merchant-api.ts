@@ -54,9 +54,9 @@ declare module 'fastify' {
 
 /**
  * The steps of every endpoint of the merchant API before its handler, in this order: recognise the
- * caller, count the request, read the body, check the signature. For an intermediary's POST the body
- * is read before the request is counted, because the body names the merchant whose window counts.
- * Only large bodies are counted first.
+ * caller, count the request, read the body, check the signature. For an intermediary's POST the
+ * body is read before the request is counted, because the body names the merchant whose window
+ * counts. Only large bodies are counted first.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -276,8 +276,8 @@ async function listedMerchant(
 }
 
 /**
- * The merchant that a POST is for: the caller's own, or the one that an intermediary names. Null when
- * an intermediary names none.
+ * The merchant that a POST is for: the caller's own, or the one that an intermediary names. Null
+ * when an intermediary names none.
  */
 export async function bodyMerchant(
   callers: Callers,

@@ -22,10 +22,10 @@ export type RotatedCredential = { id: string; value: string; old_valid_until: Ti
  * Issues a new client secret or signing key. The old one stays valid for the overlap (decision
  * 0005). Invariant: of each kind, one credential never expires, and at most one other is in force.
  * So a rotation during the overlap of another is refused. A rotation without an overlap is allowed:
- * it makes everything older expire at once, because a leaked credential cannot wait. Overlaps are in
- * real time, even in a sandbox (decision 0017). The person who rotates sees the credential. With the
- * credential of an integration whose refunds are not reviewed, they could refund alone, so they need
- * `mayLiftReview`, and an alert names them (decision 0074).
+ * it makes everything older expire at once, because a leaked credential cannot wait. Overlaps are
+ * in real time, even in a sandbox (decision 0017). The person who rotates sees the credential. With
+ * the credential of an integration whose refunds are not reviewed, they could refund alone, so they
+ * need `mayLiftReview`, and an alert names them (decision 0074).
  */
 export async function rotateCredential(
   deps: IntegrationDeps,

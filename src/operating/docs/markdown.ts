@@ -32,9 +32,9 @@ const alone: Surroundings = {
 };
 
 /**
- * The part of Markdown that our own texts use: headings, paragraphs, lists, tables, notes, pictures,
- * fenced code; in a line: code, bold, links. The words after a fence's language are the code's
- * caption.
+ * The part of Markdown that our own texts use: headings, paragraphs, lists, tables, notes,
+ * pictures, fenced code; in a line: code, bold, links. The words after a fence's language are the
+ * code's caption.
  */
 export function renderMarkdown(text: string, around: Surroundings = alone): string {
   return splitBlocks(text.split('\n'))

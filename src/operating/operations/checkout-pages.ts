@@ -13,8 +13,8 @@ import { type List, type PageRequest, readList } from './list.ts';
 import { readRange } from './range.sql.ts';
 import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
-// The page of a checkout shows only the newest notes and messages. These functions read all of them,
-// in pages.
+// The page of a checkout shows only the newest notes and messages. These functions read all of
+// them, in pages.
 
 /** The notes on a checkout, the newest first. */
 export async function readNotes(

@@ -34,7 +34,8 @@ export const CheckoutsQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(checkoutStatuses)),
   /**
-   * Days in the merchant's zone, or in the service's home zone if the list covers several merchants.
+   * Days in the merchant's zone, or in the service's home zone if the list covers several
+   * merchants.
    */
   from: Type.Optional(FilterDay),
   to: Type.Optional(FilterDay),

@@ -64,7 +64,9 @@ export const destinationList = defineList({
   ],
 });
 
-/** The upper bound of the histogram's bucket that contains this percentile; null without answers. */
+/**
+ * The upper bound of the histogram's bucket that contains this percentile; null without answers.
+ */
 function percentile(
   histograms: number[][],
   bounds: readonly number[],

@@ -30,7 +30,9 @@ export const IntegrationRow = Type.Object({
       is_own: Type.Boolean(),
     }),
   ),
-  /** The client secrets in force, the newest first. A secret with an expiry is being rotated out. */
+  /**
+   * The client secrets in force, the newest first. A secret with an expiry is being rotated out.
+   */
   client_secrets: Type.Array(Type.Object(Life)),
   /** For people who see only some merchants, the first use of an intermediary's key is left out. */
   signing_keys: Type.Array(

@@ -44,7 +44,9 @@ const sumOf = (name: string, value: RawBuilder<unknown>) =>
 const names = ['sold', 'collected', 'refunded', 'disputed', 'fees', 'vat', 'paid_out'];
 const sums = sql.join(names.map((name) => sumOf(name, sql.ref(name))));
 
-/** The movements of a local day, by merchant. A merchant whose movements are all zero is left out. */
+/**
+ * The movements of a local day, by merchant. A merchant whose movements are all zero is left out.
+ */
 function selectMoved(db: Handle, scope: Scope, day: string, positions: Positions) {
   const own = sql`join merchants m on m.id = r.merchant_id
     join territories t on t.code = m.territory

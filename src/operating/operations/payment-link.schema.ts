@@ -79,8 +79,8 @@ export const OfferPaymentLink = Type.Object({
   /** Whether the link goes to the shopper's address by mail. */
   mail: Type.Optional(Type.Boolean()),
   /**
-   * If absent, callbacks go to the same address as those of the newest order, if there is one. `none`
-   * makes no callbacks.
+   * If absent, callbacks go to the same address as those of the newest order, if there is one.
+   * `none` makes no callbacks.
    */
   notify_url: Type.Optional(
     Type.Union([Type.String({ format: 'uri', maxLength: 2048 }), Type.Literal('none')]),

@@ -133,7 +133,7 @@ export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string
     : ` They can be the second approver once another administrator of all merchants, who knows them, confirms them, in the console or with \`tranche operators confirm ${email}\`.`;
 
 export const showAccess = ({ roles, merchant_ids }: Access): string =>
-  `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : merchant_ids.length === 1 ? 'one merchant' : `${merchant_ids.length} merchants`}`;
+  `${roles.join(', ')} for ${merchant_ids === null ? 'all merchants' : merchant_ids.length === 1 ? 'one merchant' : `${merchant_ids.length} merchants`}`;
 
 const isAdministrator = ({ roles, merchant_ids }: Access) =>
   merchant_ids === null && roles.includes('admin');
@@ -423,10 +423,7 @@ export function refuseBeyondOwn(giver: Access | null, access: Access): void {
   }
 }
 
-/**
- * Whether a person at the console may know of another person. A merchant's people know their
- * colleagues.
- */
+/** Whether a person may know of another at the console. A merchant's people know colleagues. */
 export const sees = (giver: Access | null, person: Access): boolean =>
   giver?.merchant_ids === undefined ||
   giver.merchant_ids === null ||
@@ -443,9 +440,7 @@ export function refuseToManage(giver: Access | null, person: Access): void {
   if (hasMoreRights(person, giver) || !sees(giver, person)) throw notManaged();
 }
 
-/**
- * Locks the live accesses of the person with this address. If all are revoked, locks the first one.
- */
+/** Locks the person's live accesses, found by address. If all are revoked, locks the first. */
 async function mustLock(db: Handle, address: string): Promise<Person[]> {
   const person = await lockPersonByEmail(db, foldAddress(address.trim()));
   if (!person) throw new OperatorError(`There is no person ${address}.`);

@@ -38,8 +38,8 @@ type Deps = { database: Database; clock: Clock; random: Random };
 
 /**
  * A row may be committed after a row with a later id, so rows are counted only once they are this
- * old. No transaction of the service takes that long, because its statements and its waits for locks
- * have limits.
+ * old. No transaction of the service takes that long, because its statements and its waits for
+ * locks have limits.
  */
 const lagMilliseconds = 90_000;
 const batchSize = 2_000;
@@ -49,8 +49,8 @@ const undecidedMilliseconds = 3_600_000;
 
 /**
  * Adds the rows written since the last run to the daily sums, a batch of each stream, and returns
- * how many rows it counted. Every row is counted once, because the position moves in the transaction
- * of the sums.
+ * how many rows it counted. Every row is counted once, because the position moves in the
+ * transaction of the sums.
  */
 export async function rollUp(deps: Deps, lag = lagMilliseconds): Promise<number> {
   // Ids get their time from the same source.

@@ -86,7 +86,9 @@ type Guard = {
   table: string;
   on: string;
   when?: string;
-  /** The function that decides, if the change is refused only under a condition that needs a query. */
+  /**
+   * The function that decides, if the change is refused only under a condition that needs a query.
+   */
   execute?: string;
 };
 
@@ -273,7 +275,9 @@ async function guardDeletions(client: pg.ClientBase): Promise<void> {
     for each row execute function refuse_unless_expired()`);
 }
 
-/** The trigger's argument is a digest of its definition, by which the next version recognises it. */
+/**
+ * The trigger's argument is a digest of its definition, by which the next version recognises it.
+ */
 async function createTrigger(
   client: pg.ClientBase,
   { name, head, each, execute }: { name: string; head: string; each: string; execute: string },

@@ -105,8 +105,8 @@ export function sendDirectly(handle: Handle, send: SendQuery): void {
 }
 
 /**
- * Sends a compiled statement. In a transaction it is sent before the call returns, so statements that
- * do not need each other's answers, and COMMIT, can be sent in their order at once.
+ * Sends a compiled statement. In a transaction it is sent before the call returns, so statements
+ * that do not need each other's answers, and COMMIT, can be sent in their order at once.
  */
 export async function sendCompiled<Row>(
   db: Handle,

@@ -148,7 +148,9 @@ function describe(skew: number): string {
   return `The clock of this machine is ${seconds} seconds ${direction} the database's.`;
 }
 
-/** The sample with the shortest round trip is the most precise. On a quiet machine one is enough. */
+/**
+ * The sample with the shortest round trip is the most precise. On a quiet machine one is enough.
+ */
 async function bestSample(
   database: Database,
   machine: Clock,

@@ -16,10 +16,10 @@ export const schemaLock = 7_266_243_001;
  * column. All rows of a merchant are on one node, so a transaction of one merchant stays on that
  * node. A test compares this list with the schema, so a new table needs an entry here.
  *
- * Rate limit counts and the list of nodes stay on the coordinator, where counting a request does not
- * wait for a disk. If they were spread, each count would be a two-phase commit with a flush on every
- * node involved. The notes of a reconciliation stay there too: one process writes them, and they are
- * deleted when it ends.
+ * Rate limit counts and the list of nodes stay on the coordinator, where counting a request does
+ * not wait for a disk. If they were spread, each count would be a two-phase commit with a flush on
+ * every node involved. The notes of a reconciliation stay there too: one process writes them, and
+ * they are deleted when it ends.
  */
 export const distribution = [
   { table: 'schema_migrations', by: null },

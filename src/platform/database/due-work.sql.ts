@@ -95,8 +95,8 @@ export async function listDueKinds(
       'shared' in awaited
         ? [sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`, 'due_at']
         : [sql`${dueRows(awaited, now)} d`, awaited.due];
-    // Only the index of due times gives this order. Without it PostgreSQL may read through the index
-    // of each merchant's due rows. EXISTS would ignore the order.
+    // Only the index of due times gives this order. Without it PostgreSQL may read through the
+    // index of each merchant's due rows. EXISTS would ignore the order.
     return sql`coalesce((select true from ${due} order by ${sql.ref(at)} limit 1), false)`;
   });
   const { rows } = await sql<{ due: boolean[] }>`
@@ -191,9 +191,9 @@ export async function claimDue<Table extends LeasedTable>(
 }
 
 /**
- * Claims rows of a table that belongs to no merchant, until `until`. The rows are chosen before any is
- * changed, as in `claimDue`. On Citus every node has a copy of the table and makes the choice itself.
- * The copies must agree, so the order has no ties.
+ * Claims rows of a table that belongs to no merchant, until `until`. The rows are chosen before any
+ * is changed, as in `claimDue`. On Citus every node has a copy of the table and makes the choice
+ * itself. The copies must agree, so the order has no ties.
  */
 export async function claimDueOfAll<Row>(
   db: Handle,

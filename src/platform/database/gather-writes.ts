@@ -4,13 +4,13 @@ import type { Duplex } from 'node:stream';
  * Makes a stream send everything written during one turn of the event loop in one piece. This is
  * only for speed: the service works the same without it.
  *
- * The driver writes each message of a pipeline by itself. Each write is a system call that wakes the
- * server, and on a machine with few cores the server then takes the core away from us. It acts on
- * the stream that the driver finally uses, so it also works under TLS.
+ * The driver writes each message of a pipeline by itself. Each write is a system call that wakes
+ * the server, and on a machine with few cores the server then takes the core away from us. It acts
+ * on the stream that the driver finally uses, so it also works under TLS.
  *
- * Measured on two cores, alternating with and without it: a transaction of one row took 13 % less of
- * our CPU (7 % under TLS), one of 32 rows 9 % less (no difference under TLS). The bench delivered
- * 1,950 callbacks a second instead of 1,496. Creates did not change.
+ * Measured on two cores, alternating with and without it: a transaction of one row took 13 % less
+ * of our CPU (7 % under TLS), one of 32 rows 9 % less (no difference under TLS). The bench
+ * delivered 1,950 callbacks a second instead of 1,496. Creates did not change.
  */
 export function gatherWrites(stream: Duplex): void {
   const { cork, uncork, write } = stream;

@@ -88,9 +88,9 @@ export function isPlanOutdated(error: unknown): boolean {
 export type SendQuery = (text: string, values: unknown[]) => Promise<pg.QueryResult>;
 
 /**
- * Sends statements by their names. If a migration changed the columns of one, it is sent again. In a
- * transaction it is not, because the transaction has failed; that error is transient, so the whole
- * transaction runs again.
+ * Sends statements by their names. If a migration changed the columns of one, it is sent again. In
+ * a transaction it is not, because the transaction has failed; that error is transient, so the
+ * whole transaction runs again.
  */
 export function queryByName(client: pg.ClientBase, isInTransaction = false): SendQuery {
   const send = (text: string, values: unknown[]) => client.query({ ...names.of(text), values });

@@ -16,7 +16,8 @@ export function together<Lists extends Record<string, object>>(
 ): RawBuilder<{ [Name in keyof Lists]: Lists[Name][] }> {
   const lists = Object.entries(queries).map(
     ([name, query]) =>
-      // An aggregate such as json_agg costs more to prepare than these rows to read (decision 0058).
+      // An aggregate such as json_agg costs more to prepare than these rows to read (decision
+      // 0058).
       sql`array_to_json(array(select to_json(r) from (${query}) r)) as ${sql.ref(name)}`,
   );
   return sql`select ${sql.join(lists)}`;

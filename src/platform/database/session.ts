@@ -7,7 +7,8 @@ import type { Backend } from './stalled-connections.ts';
 
 /**
  * - The driver's parsers expect `TimeZone`, `DateStyle` and `bytea_output` as they are here.
- * - A role's default of `serializable` or of deferred commits would change what a transaction means.
+ * - A role's default of `serializable` or of deferred commits would change what a transaction
+ *   means.
  * - Only Citus reads the last setting. It allows one connection to each node: with several, a
  *   statement over many merchants takes its locks in no order, and later statements of the same
  *   transaction may not touch the tables that are on every node.

@@ -100,7 +100,9 @@ const lockMillisecondsMax = 10_000;
 /** The last wait for a lock is not shorter than this, even if the deadline is near. */
 const lockMillisecondsMin = 1_000;
 
-/** A transaction that waits for no lock finishes long before this, unless its connection is dead. */
+/**
+ * A transaction that waits for no lock finishes long before this, unless its connection is dead.
+ */
 const stallMilliseconds = 5_000;
 
 const lockTimeout = '55P03';

@@ -14,9 +14,9 @@ type Returned<Writes> = {
 
 /**
  * Sends several writes as one statement, which writes everything or nothing. Each write sees the
- * tables as they were before the statement, and no two may write the same row. Returns the rows that
- * each write returns, as JSON. If a write that should return rows wrote nothing, another actor has
- * won, and the statement fails. The outcome of a payment writes eight tables in one round trip.
+ * tables as they were before the statement, and no two may write the same row. Returns the rows
+ * that each write returns, as JSON. If a write that should return rows wrote nothing, another actor
+ * has won, and the statement fails. The outcome of a payment writes eight tables in one round trip.
  */
 export async function writeTogether<Named extends Writes>(
   db: Handle,

@@ -39,11 +39,11 @@ export function readKey(
 
 /**
  * Gives every request with the same key the same answer (decision 0008). The first request records
- * its answer in the transaction of its effect (`recordAnswer`). A later one fails to record its own,
- * rolls back, and reads the first answer. So there is no claim that could expire or leak.
+ * its answer in the transaction of its effect (`recordAnswer`). A later one fails to record its
+ * own, rolls back, and reads the first answer. So there is no claim that could expire or leak.
  *
- * A refusal is recorded only if it is lasting (decision 0008). Any other may no longer hold when the
- * caller retries, so it leaves the key free.
+ * A refusal is recorded only if it is lasting (decision 0008). Any other may no longer hold when
+ * the caller retries, so it leaves the key free.
  */
 export async function answerOnce<T extends object>(
   deps: { database: Database; clock: Clock },

@@ -32,8 +32,8 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-// The decoder keeps a byte order mark so that we can refuse it. RFC 8259 forbids sending one, and if
-// we dropped it silently, it would be unclear whether the signature covers it.
+// The decoder keeps a byte order mark so that we can refuse it. RFC 8259 forbids sending one, and
+// if we dropped it silently, it would be unclear whether the signature covers it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -54,10 +54,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * fraction or an exponent, is therefore read by `readCarefully`. So is a body that we are about to
  * refuse, to say where it is wrong.
  *
- * A number in `value` is an integer exactly when its text denotes one: `1.0` and `1e2` are integers,
- * as in JSON Schema, and a fraction that a double would round to an integer is NaN. Integers beyond
- * Number.MAX_SAFE_INTEGER are rounded and must be refused by their size. `-0` is negative zero, and
- * `1e400` is Infinity.
+ * A number in `value` is an integer exactly when its text denotes one: `1.0` and `1e2` are
+ * integers, as in JSON Schema, and a fraction that a double would round to an integer is NaN.
+ * Integers beyond Number.MAX_SAFE_INTEGER are rounded and must be refused by their size. `-0` is
+ * negative zero, and `1e400` is Infinity.
  */
 export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } {
   const { value, compact } = readJsonValue(bytes);

@@ -29,7 +29,9 @@ export type Metrics = {
   countSecurityEvent(event: string): void;
 };
 
-/** How long figures from the database are reused: several scrapers must not multiply the queries. */
+/**
+ * How long figures from the database are reused: several scrapers must not multiply the queries.
+ */
 const reuseMilliseconds = 10_000;
 
 /**

@@ -38,8 +38,8 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
   }
   // Lock rows in the order of their keys, so that two processes cannot deadlock.
   const keys = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
-  // If an answer is lost, the hits may be counted already. The retry then only reads: a merchant who
-  // stays within a limit of one must not be refused, and one uncounted hit does little harm.
+  // If an answer is lost, the hits may be counted already. The retry then only reads: a merchant
+  // who stays within a limit of one must not be refused, and one uncounted hit does little harm.
   let isCounted = false;
   const { rows } = await retryTransient(deps.clock, async () => {
     const client = await deps.database.pool.connect();

@@ -92,8 +92,8 @@ const linkCheckouts = {
 const firstOfNetwork = 3;
 
 /**
- * How often shoppers may return from the bank's challenge, per link and network. Each return makes a
- * request to the gateway.
+ * How often shoppers may return from the bank's challenge, per link and network. Each return makes
+ * a request to the gateway.
  */
 const returns: Limit = { max_requests: 20, window_seconds: 60 };
 
@@ -135,8 +135,8 @@ const tooManyToday = {
 } satisfies Record<keyof typeof ofMerchantADay, string>;
 
 /**
- * Test callbacks that people send, per person and per merchant. Each is a request to an address that
- * a person typed.
+ * Test callbacks that people send, per person and per merchant. Each is a request to an address
+ * that a person typed.
  */
 const testCallbacks = {
   ofPerson: { max_requests: 20, window_seconds: 600 },

@@ -15,8 +15,8 @@ const defaultBytesMax = 256 * 1024;
 type RawBody = Buffer | null;
 
 /**
- * Collects bodies as bytes, whatever their Content-Type: a signature covers the bytes, and we refuse
- * a bad body in our own words, after the request was counted.
+ * Collects bodies as bytes, whatever their Content-Type: a signature covers the bytes, and we
+ * refuse a bad body in our own words, after the request was counted.
  */
 export function takeRawBodies(
   api: FastifyInstance,
@@ -36,8 +36,8 @@ export function takeRawBodies(
       if (!isDone) done(error, body);
       isDone = true;
     };
-    // After a body that is too long, the rest is read and discarded, so that the client can read our
-    // answer.
+    // After a body that is too long, the rest is read and discarded, so that the client can read
+    // our answer.
     stream.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > bytesMax) finish(null, null);

@@ -13,9 +13,9 @@ declare module 'fastify' {
 const linesPerMinuteMax = 30;
 
 /**
- * Logs refused authentications of the API as security events, and counts each. A flood does not fill
- * the log: it gets a limited number of lines a minute, and the next line says how many were left
- * out.
+ * Logs refused authentications of the API as security events, and counts each. A flood does not
+ * fill the log: it gets a limited number of lines a minute, and the next line says how many were
+ * left out.
  */
 export function noteRefusedAuthentications({
   clock,

@@ -57,7 +57,9 @@ export const serverOptions = (
 /** A client that stalls in the handshake is disconnected like one that stalls in its headers. */
 export const tlsLimits = { minVersion: 'TLSv1.2', handshakeTimeout: 5_000 } as const;
 
-/** A server with TLS has the handlers and the limits of one without, so the types need not differ. */
+/**
+ * A server with TLS has the handlers and the limits of one without, so the types need not differ.
+ */
 function listenerOptions(tls: TlsSettings | null, http: ServerOptions): { http: ServerOptions } {
   if (tls === null) return { http };
   return { https: { ...http, ...tls, ...tlsLimits } } as never;

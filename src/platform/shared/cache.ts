@@ -2,8 +2,8 @@ import type { Clock } from './clock.ts';
 
 /**
  * Caches look-ups for a short, fixed time. Nothing is ever invalidated: a change is in force
- * everywhere once that time has passed, without a message that could be lost. Concurrent look-ups of
- * one key are one look-up. Failures are not cached.
+ * everywhere once that time has passed, without a message that could be lost. Concurrent look-ups
+ * of one key are one look-up. Failures are not cached.
  */
 export function cached<T>(
   options: { clock: Clock; milliseconds: number; maxEntries: number },

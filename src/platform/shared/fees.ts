@@ -5,7 +5,9 @@ type Prices = { basis_points: number; fixed: number; vat_basis_points: number };
 
 export type Amounts = { gross: number; fee: number; vat: number; net: number };
 
-/** `amount × part / whole`, rounded to the nearest cent, half a cent away from zero; `whole` > 0. */
+/**
+ * `amount × part / whole`, rounded to the nearest cent, half a cent away from zero; `whole` > 0.
+ */
 export function proportion(amount: number, part: number, whole: number): number {
   // The product of two amounts can exceed the integers that a number holds exactly.
   const product = BigInt(amount) * BigInt(part) * 2n;

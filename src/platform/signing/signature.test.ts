@@ -54,7 +54,8 @@ function explain(
 }
 
 test('a signature is the standard Base64 of an HMAC-SHA512 under the whole key as printed', () => {
-  // Computed with: printf '{"a":1}' | openssl dgst -sha512 -hmac sig_sandbox_key -binary | base64 -w0
+  // Computed with: printf '{"a":1}' | openssl dgst -sha512 -hmac sig_sandbox_key -binary | base64
+  // -w0
   const known =
     '9qb8oOjtlehtxysCi0Ajz/E5izDmNybJQB/npBvGyjbnSCXtmDsbsXTUjdrsYv6WTaE0JvAs/GIOWszBRizzeA==';
   assert.equal(sign('sig_sandbox_key', Buffer.from('{"a":1}')), known);

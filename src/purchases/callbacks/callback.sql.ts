@@ -114,7 +114,8 @@ export async function moveRetriggered(
   { merchant_id, id }: Key,
   { now, due_at, lease, leased_until }: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
-  // The callback is locked first: attempts may be expiring, and the count below must see the result.
+  // The callback is locked first: attempts may be expiring, and the count below must see the
+  // result.
   await db
     .selectFrom('callbacks')
     .select('id')

@@ -18,9 +18,9 @@ type Receiver = { integration_id: string; merchant_id: string; notify_url: strin
 
 /**
  * Writes the event of a refund or a dispute for the integration that created its checkout, in the
- * transaction that changed it, so that no event is lost and none is made twice. The transaction holds
- * the checkout's lock, which gives the changes their order. Reads nothing if no integration of the
- * merchant asked for events.
+ * transaction that changed it, so that no event is lost and none is made twice. The transaction
+ * holds the checkout's lock, which gives the changes their order. Reads nothing if no integration
+ * of the merchant asked for events.
  */
 export async function queueCheckoutEvent(
   deps: Deps,

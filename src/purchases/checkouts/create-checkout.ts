@@ -237,8 +237,8 @@ async function createOpen({ tx, now, open, outcomes }: Batch): Promise<void> {
     behind.set(checkout.merchant_id, left);
     return { ...checkout, behind: left };
   });
-  // The statements are sent without waiting for each other's answers, so that the locks on the lists
-  // are held only as long as the commit takes.
+  // The statements are sent without waiting for each other's answers, so that the locks on the
+  // lists are held only as long as the commit takes.
   await Promise.all([
     advanceListTotals(client, 'checkouts', room),
     insertCheckouts(client, rows),

@@ -51,7 +51,9 @@ export type Dispute = {
   /** When the merchant was last asked by mail, and the deadline for its answer. */
   asked_at: Timestamp | null;
   asked_until: Timestamp | null;
-  /** When the evidence was staged, its fields and files, and their hash. Only these are submitted. */
+  /**
+   * When the evidence was staged, its fields and files, and their hash. Only these are submitted.
+   */
   staged_at: Timestamp | null;
   staged_evidence: Evidence | null;
   staged_files: string[] | null;

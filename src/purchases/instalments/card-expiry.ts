@@ -8,7 +8,9 @@ import { collectsAt, type PlannedPayment } from './instalment.ts';
  */
 export const expiryNoticeDays = 21;
 
-/** The first payment after a card's last month (`2027-03`). Null if the card covers all payments. */
+/**
+ * The first payment after a card's last month (`2027-03`). Null if the card covers all payments.
+ */
 export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
   payments: Payment[],
   expires: string | null,

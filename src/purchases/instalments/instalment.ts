@@ -5,11 +5,11 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
 
 /**
- * One payment of a successful checkout. The first is `authorised` (held) on the page and `collected`
- * by its capture. The others are `scheduled` until they are `collected`. If the hold lapses, the
- * first payment becomes `scheduled` and is charged like the others. A payment that could not be
- * collected is `overdue`. A payment that a refund took entirely before it was collected is
- * `cancelled`.
+ * One payment of a successful checkout. The first is `authorised` (held) on the page and
+ * `collected` by its capture. The others are `scheduled` until they are `collected`. If the hold
+ * lapses, the first payment becomes `scheduled` and is charged like the others. A payment that
+ * could not be collected is `overdue`. A payment that a refund took entirely before it was
+ * collected is `cancelled`.
  *
  * The payments of a checkout sum to its amount. `reduced` is what refunds took before the payment
  * was collected, so `amount - reduced` is collected.

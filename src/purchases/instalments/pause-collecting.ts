@@ -8,8 +8,8 @@ import { type CheckoutKey, movePausedUnlessAsked, updateResumed } from './instal
 // dispute, and these statements would not see the outcome.
 
 /**
- * A dispute can come at any time. A payment whose request is in flight is paused when its outcome is
- * recorded.
+ * A dispute can come at any time. A payment whose request is in flight is paused when its outcome
+ * is recorded.
  */
 export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<void> {
   await movePausedUnlessAsked(db, key);

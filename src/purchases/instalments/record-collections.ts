@@ -205,7 +205,8 @@ async function messagesOf(
       messages.push({ ...key, kind: 'declined', about: attempt, facts: why });
     }
   }
-  // A shopper who paid off the rest at once finishes the plan with the capture of the first payment.
+  // A shopper who paid off the rest at once finishes the plan with the capture of the first
+  // payment.
   const ids = answers
     .filter((one) => one.answer.outcome === 'collected' && one.number_of_payments > 1)
     .map(({ instalment }) => instalment.checkout_id);

@@ -128,13 +128,17 @@ function translateValue(mapping: Mapping, value: JsonValue | undefined): JsonVal
   return mapping.number ? toNumber(value) : value;
 }
 
-/** Converts a whole number to its digits. Any other value stays as it is, for validation to refuse. */
+/**
+ * Converts a whole number to its digits. Any other value stays as it is, for validation to refuse.
+ */
 function toNumeral(value: JsonValue | undefined): JsonValue | undefined {
   const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
   return isWhole ? String(value) : value;
 }
 
-/** Converts a string of decimal digits. Any other value stays as it is, for validation to refuse. */
+/**
+ * Converts a string of decimal digits. Any other value stays as it is, for validation to refuse.
+ */
 function toNumber(value: JsonValue | undefined): JsonValue | undefined {
   const isDecimal = typeof value === 'string' && decimalPattern.test(value);
   return isDecimal ? Number(value) : value;

@@ -54,8 +54,8 @@ export type MessageFacts = {
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
   /**
-   * When a one-time link or the time for an answer ends, and what the shopper wanted to do when they
-   * asked for the link.
+   * When a one-time link or the time for an answer ends, and what the shopper wanted to do when
+   * they asked for the link.
    */
   expires_at?: Timestamp;
   panel?: PlanPanel;

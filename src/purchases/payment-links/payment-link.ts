@@ -75,7 +75,8 @@ export function explainBadExpiry(expires_at: string, now: Temporal.Instant): str
 }
 
 /**
- * A shopper's data is removed from a link this long after it expired. The checkout has its own copy.
+ * A shopper's data is removed from a link this long after it expired. The checkout has its own
+ * copy.
  */
 const customerDays = 30;
 

@@ -42,7 +42,8 @@ export function presentLinkPage(
 }
 
 /**
- * Joins bands that differ only in their terms, which do not matter to a shopper who types an amount.
+ * Joins bands that differ only in their terms, which do not matter to a shopper who types an
+ * amount.
  */
 function joinBands(rules: Rule[]): LinkPage['bands'] {
   const bands: LinkPage['bands'] = [];

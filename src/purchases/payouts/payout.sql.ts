@@ -149,7 +149,9 @@ export async function advancePayoutSums(
     .execute();
 }
 
-/** The payouts of a merchant that the bank has not paid yet: the oldest ones, and the sum of all. */
+/**
+ * The payouts of a merchant that the bank has not paid yet: the oldest ones, and the sum of all.
+ */
 export async function listUnpaid(
   db: Handle,
   merchant_id: string,

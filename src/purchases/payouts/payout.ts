@@ -140,8 +140,8 @@ export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): 
 export type NewAccountWait = { newAccountBusinessDays: number };
 
 /**
- * The earliest time at which a newly confirmed bank account can be paid. The wait lets others notice
- * a fraudulent change before the money is gone (decision 0081).
+ * The earliest time at which a newly confirmed bank account can be paid. The wait lets others
+ * notice a fraudulent change before the money is gone (decision 0081).
  */
 export function accountPayableFrom(
   calendar: Calendar,

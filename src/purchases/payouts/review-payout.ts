@@ -371,8 +371,9 @@ export async function readExport(
 }
 
 /**
- * Raises the heartbeat between the export and its file (decision 0097). Otherwise a database that is
- * restored to before the export would export the payouts again, and the bank would pay them twice.
+ * Raises the heartbeat between the export and its file (decision 0097). Otherwise a database that
+ * is restored to before the export would export the payouts again, and the bank would pay them
+ * twice.
  */
 async function giveOut({ money }: FileDeps, made: Export): Promise<Export> {
   if (made.export_id === null) return made;

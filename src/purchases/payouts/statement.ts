@@ -127,7 +127,9 @@ export function describePayout(
   };
 }
 
-/** Writes a statement as a page to print, piece by piece. The caller has checked `whyNotPrinted`. */
+/**
+ * Writes a statement as a page to print, piece by piece. The caller has checked `whyNotPrinted`.
+ */
 export async function* writeStatementHtml(
   payout: Payout,
   pages: LinePages,

@@ -329,7 +329,8 @@ async function watch(
     const state = states[index];
     return state?.status === 'fulfilled' && state.value.status === 'failed' ? parts : [];
   });
-  // A check that got no answer does not count. It is retried, because it may have been the last one.
+  // A check that got no answer does not count. It is retried, because it may have been the last
+  // one.
   const failure = states.find((state) => state.status === 'rejected');
   if (failure && returned.length === 0) throw failure.reason;
   await recordWatch(deps, merchant, refund, returned);

@@ -338,8 +338,8 @@ function returnToCard(card: Source[], amount: number, refund_min: number): Plann
 }
 
 /**
- * Takes nothing or at least `min` from each of the rooms, the first ones first, and leaves nothing or
- * at least `keep` in each that it takes from. Returns null if it finds no such split.
+ * Takes nothing or at least `min` from each of the rooms, the first ones first, and leaves nothing
+ * or at least `keep` in each that it takes from. Returns null if it finds no such split.
  */
 function takeAtLeast(rooms: number[], amount: number, min: number, keep: number): number[] | null {
   let left = amount;

@@ -22,7 +22,8 @@ export function explainConsent(
 }
 
 /**
- * Keeps only the members that we know, in our order. Other members that a page sends are not stored.
+ * Keeps only the members that we know, in our order. Other members that a page sends are not
+ * stored.
  */
 export function onlyConsent({ version, payments }: Consent): Consent {
   return {

@@ -347,7 +347,9 @@ export async function deleteErasedPersonMails(
   if (ids.length > 0) await sql`delete from mailbox where id = any(${ids}::uuid[])`.execute(db);
 }
 
-/** Deletes people's notes on the checkout and its refunds, and the conversation with the shopper. */
+/**
+ * Deletes people's notes on the checkout and its refunds, and the conversation with the shopper.
+ */
 export async function deleteErasedNotes(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

@@ -112,8 +112,8 @@ const asUnknown = (page: PayPage): PayPage => ({
 });
 
 /**
- * Settles the attempt in flight when a shopper returns from the gateway or their bank. Returns false
- * if its outcome is still unknown.
+ * Settles the attempt in flight when a shopper returns from the gateway or their bank. Returns
+ * false if its outcome is still unknown.
  */
 function settler(deps: PageDeps) {
   const spaced = spacedRuns<boolean>(deps.clock, lookUpSpacingMs);

@@ -47,8 +47,8 @@ const ReplaceCardRequestSchema = Type.Object({
 });
 
 /**
- * Checks that the card comes in the form that this gateway takes: as a token, or in the session that
- * begins.
+ * Checks that the card comes in the form that this gateway takes: as a token, or in the session
+ * that begins.
  */
 export function explainCard(
   entry: Pick<CardEntry, 'entersCard'> | null,

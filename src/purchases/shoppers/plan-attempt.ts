@@ -34,8 +34,8 @@ export type PlanPanel = (typeof planPanels)[number];
 export type PayPlanRequest = {
   what: PayablePart;
   /**
-   * The numbers of the payments that the page showed for `what`, in order; `amount` is their sum. If
-   * the plan has changed since, nothing is charged.
+   * The numbers of the payments that the page showed for `what`, in order; `amount` is their sum.
+   * If the plan has changed since, nothing is charged.
    */
   payments: number[];
   amount: number;

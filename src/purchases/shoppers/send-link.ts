@@ -44,8 +44,8 @@ export async function sendLink(
   const token = deps.random.bytes(32).toString('base64url');
   const id = deps.random.uuid();
   const sealed_token = deps.sealing.seal(token, messageTokenContext({ id }));
-  // The ids of both rows are chosen in advance, so that running this twice after a COMMIT of unknown
-  // fate writes them once.
+  // The ids of both rows are chosen in advance, so that running this twice after a COMMIT of
+  // unknown fate writes them once.
   await transaction(deps, async ({ db }) => {
     const now = merchant.now();
     const at = timestamp(now);

@@ -2,7 +2,8 @@ import type { Clock } from '#platform/shared/clock.ts';
 
 /**
  * Runs work by key: one run at a time for each key, and runs at least `spacingMs` apart. Callers
- * that come during a run or its pause share the next run, which sees what happened before they came.
+ * that come during a run or its pause share the next run, which sees what happened before they
+ * came.
  */
 export function spacedRuns<Result>(clock: Clock, spacingMs: number) {
   /** The run in flight for each key, with the pause after it. */

@@ -3,8 +3,8 @@ import type { Random } from '#platform/shared/random.ts';
 
 /**
  * A text that a person wrote or searched for, as a value in the details of an action. It may name a
- * shopper, so the chained row holds a salted digest instead, and the text is a separate row that can
- * be erased (decision 0060).
+ * shopper, so the chained row holds a salted digest instead, and the text is a separate row that
+ * can be erased (decision 0060).
  */
 export class FreeText {
   readonly text: string;

@@ -26,7 +26,9 @@ export type Origin =
       roles: string[];
       address: string;
       session_id: string;
-      /** The merchants of one of a merchant's own people. Absent or null for the service's staff. */
+      /**
+       * The merchants of one of a merchant's own people. Absent or null for the service's staff.
+       */
       merchant_ids?: string[] | null;
       /**
        * The time from which the person can be the second approver. Null if they have no passkey,
@@ -90,7 +92,8 @@ export type Share = { merchant_id: string; details: object };
 
 /**
  * The merchants that an action is for, each with the details for its audit. A person of several
- * merchants acts for those that the action is about, and for none if the action is about the person.
+ * merchants acts for those that the action is about, and for none if the action is about the
+ * person.
  */
 function sharesOf(
   deps: Pick<OperatorDeps, 'origin'>,
@@ -125,8 +128,8 @@ export class SessionEnded extends OperatorError {
 /**
  * Makes an operator's change and writes its audit row in one transaction, so every change names the
  * operator who made it. `details` never holds a secret, and holds what a person wrote only as a
- * `FreeText`. An action that waited, for its body or for a lock, is refused if its session has ended
- * or its person's access has been narrowed by then.
+ * `FreeText`. An action that waited, for its body or for a lock, is refused if its session has
+ * ended or its person's access has been narrowed by then.
  */
 export async function operate<T>(
   deps: OperatorDeps,

@@ -37,8 +37,8 @@ const bytesOf = (prefix: string) =>
  * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
  * transaction ends, and other operators wait for it. So call this last: everything is sent at once.
  * Returns false, and nothing is committed, if the session of the action has ended or its access was
- * revoked or narrowed. Every such change is an action too, so none can commit between this check and
- * our commit: the statement begins only once we have the lock.
+ * revoked or narrowed. Every such change is an action too, so none can commit between this check
+ * and our commit: the statement begins only once we have the lock.
  */
 export async function appendOperatorAction(
   db: Handle,

@@ -31,8 +31,8 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
 }
 
 /**
- * Posts fees that the gateway charged without a payment (decision 0083), each once. Returns how many
- * were new.
+ * Posts fees that the gateway charged without a payment (decision 0083), each once. Returns how
+ * many were new.
  */
 export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<number> {
   if (fees.length === 0) return 0;

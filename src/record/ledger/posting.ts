@@ -1,8 +1,8 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves from
- * one account of a checkout (the credit) to another (the debit). A posting is written in the
+ * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves
+ * from one account of a checkout (the credit) to another (the debit). A posting is written in the
  * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
  * zero, and at any moment
  *

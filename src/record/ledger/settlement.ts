@@ -4,8 +4,8 @@ import { type Amounts, proportion } from '#platform/shared/fees.ts';
 /**
  * The merchants' books: what the service owes a merchant. Every change is one entry, written in the
  * transaction of the movement that causes it and never changed. `gross` is the change before fees,
- * `fee` is what the service keeps, `vat` is the VAT on that fee, and `net = gross - fee - vat`. So at
- * any moment, for every merchant,
+ * `fee` is what the service keeps, `vat` is the VAT on that fee, and `net = gross - fee - vat`. So
+ * at any moment, for every merchant,
  *
  *   sold - fees - VAT - refunds - disputes = payable + reserve + paid out
  *

@@ -1,6 +1,6 @@
 // Each of these programs runs one example over the vectors. An input line has the key, the body and
-// a signature in Base64; an output line has the example's signature and whether it accepts the given
-// one. An empty signature stands for a callback without the header.
+// a signature in Base64; an output line has the example's signature and whether it accepts the
+// given one. An empty signature stands for a callback without the header.
 import { readFileSync } from 'node:fs';
 import { sign, verify } from '../../../docs/merchants/signing/signing.mjs';
 

@@ -52,9 +52,9 @@ export function readRetryAfter(
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The absolute http or https URL that an answer sends the shopper to, or null (decision 0011). A URL
- * whose encoding is broken is ignored: browsers would replace what they cannot read, and open a page
- * that the merchant did not mean. v1 calls the member `redirect`.
+ * The absolute http or https URL that an answer sends the shopper to, or null (decision 0011). A
+ * URL whose encoding is broken is ignored: browsers would replace what they cannot read, and open a
+ * page that the merchant did not mean. v1 calls the member `redirect`.
  */
 export function readRedirectUrl(
   body: Buffer,

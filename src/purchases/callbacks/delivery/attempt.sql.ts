@@ -38,8 +38,8 @@ const opened = rowGroup({
 });
 
 /**
- * Writes attempts. Leaves out an attempt whose callback is no longer under the given lease, or whose
- * number already exists. Returns how many were written.
+ * Writes attempts. Leaves out an attempt whose callback is no longer under the given lease, or
+ * whose number already exists. Returns how many were written.
  */
 export function insertCallbackAttempts(
   client: pg.ClientBase,
@@ -205,8 +205,8 @@ export async function listExpiredAttempts(
 }
 
 /**
- * Deletes attempts of one merchant up to the given numbers, and records on each callback how many of
- * its attempts have expired. Leaves out callbacks that another process has locked or claimed.
+ * Deletes attempts of one merchant up to the given numbers, and records on each callback how many
+ * of its attempts have expired. Leaves out callbacks that another process has locked or claimed.
  * Returns how many were deleted.
  */
 export async function deleteExpiredAttempts(

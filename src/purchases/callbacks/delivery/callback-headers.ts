@@ -1,7 +1,9 @@
 import { sign } from '#platform/signing/signature.ts';
 import { webhookHeaders } from '#platform/signing/webhook-headers.ts';
 
-/** The contract's header, our own, and those of Standard Webhooks, which protect against replays. */
+/**
+ * The contract's header, our own, and those of Standard Webhooks, which protect against replays.
+ */
 export function callbackHeaders(message: {
   id: string;
   payload: Buffer;

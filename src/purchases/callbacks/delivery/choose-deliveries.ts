@@ -70,7 +70,9 @@ export type DispatchState<D extends Destination> = {
   leasedUntilMin: Timestamp;
 };
 
-/** Each count starts at the front of `claimed`: first the released callbacks, then those to send. */
+/**
+ * Each count starts at the front of `claimed`: first the released callbacks, then those to send.
+ */
 export type Choice<D extends Destination> = {
   release: { destination: D; count: number }[];
   send: { destination: D; count: number }[];

@@ -85,7 +85,9 @@ async function makeAttempt(
   return await deps.recordAttempt({ attempt, exchange });
 }
 
-/** Whether the lease outlasts an exchange. Otherwise another process could send at the same time. */
+/**
+ * Whether the lease outlasts an exchange. Otherwise another process could send at the same time.
+ */
 function hasTimeToSend(clock: Clock, { leased_until }: Callback): boolean {
   const left = Date.parse(leased_until ?? '') - clock.now().epochMilliseconds;
   return left >= deadlineSeconds * 1000;

@@ -33,12 +33,12 @@ import type { SendCallback } from './send-callback.ts';
  * - `delivering`: whenever a look, a claim or a flight has ended, the dispatcher chooses again
  *   (choose-deliveries.ts) and begins what was chosen. This mode ends when nothing is left to do,
  *   when the worker stops, or when a look, a claim or a release fails.
- * - `finishing`: it begins nothing more. Claims and looks in flight end, callbacks that were claimed
- *   and not sent are released for other processes, and flights end and are recorded.
+ * - `finishing`: it begins nothing more. Claims and looks in flight end, callbacks that were
+ *   claimed and not sent are released for other processes, and flights end and are recorded.
  *
  * Nothing is left to do when nothing is in flight, no destination has callbacks, and no flight has
- * begun or ended since the last look began. Callbacks that another process has claimed do not count:
- * their leases may last a long time.
+ * begun or ended since the last look began. Callbacks that another process has claimed do not
+ * count: their leases may last a long time.
  */
 type Dispatch = {
   /** In the order of their turns. Written by looks, and by `carryOut` after each choice. */

@@ -34,8 +34,8 @@ export const markSentMilliseconds = 1_000;
 export const connectMilliseconds = (deadlineMilliseconds: number) => deadlineMilliseconds / 2;
 
 /**
- * Two queries to a name server, together shorter than the time for a connection, so that a slow name
- * server is not mistaken for a slow receiver.
+ * Two queries to a name server, together shorter than the time for a connection, so that a slow
+ * name server is not mistaken for a slow receiver.
  */
 export const nameServerQuery = { timeout: 1_000, tries: 2 };
 
@@ -75,7 +75,9 @@ export const redirectUrlLengthMax = 2048;
  */
 export const deliveriesMax = 1_024;
 
-/** One choice begins at most this many deliveries to a destination, so that merchants take turns. */
+/**
+ * One choice begins at most this many deliveries to a destination, so that merchants take turns.
+ */
 export const sendBatchSize = 8;
 
 /** Deliveries in flight for one merchant, and to one host, so that neither takes all slots. */
@@ -96,9 +98,9 @@ export const quickMilliseconds = 200;
 export const claimBatchSize = 8;
 
 /**
- * Callbacks in a claim for a quick host: more than are sent at once, so that there are fewer claims.
- * The next claim begins when half of the batch is left, so that the host never waits for the
- * database.
+ * Callbacks in a claim for a quick host: more than are sent at once, so that there are fewer
+ * claims. The next claim begins when half of the batch is left, so that the host never waits for
+ * the database.
  */
 export const quickClaimBatchSize = 16 * claimBatchSize;
 export const quickClaimedMin = quickClaimBatchSize / 2;

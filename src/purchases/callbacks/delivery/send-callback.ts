@@ -68,8 +68,8 @@ export type CallbackSenderOptions = {
 /** The error for an exchange that we end ourselves. */
 class CutOff extends Error {}
 
-// A response does not tell which socket it came over, because connections are reused. undici reports
-// every request that it writes, with its socket; the body identifies ours.
+// A response does not tell which socket it came over, because connections are reused. undici
+// reports every request that it writes, with its socket; the body identifies ours.
 const onSent = new WeakMap<object, (socket: Socket) => void>();
 subscribe('undici:client:sendHeaders', (message) => {
   const { request, socket } = message as { request: { body: object }; socket: Socket };

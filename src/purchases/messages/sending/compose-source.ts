@@ -64,8 +64,8 @@ function mailbox(name: string, address: string): string {
 }
 
 /**
- * A line with an encoded word has at most 76 characters (RFC 2047): the header's name, 39 bytes as 52
- * characters, and what is around them.
+ * A line with an encoded word has at most 76 characters (RFC 2047): the header's name, 39 bytes as
+ * 52 characters, and what is around them.
  */
 const wordBytesMax = 39;
 

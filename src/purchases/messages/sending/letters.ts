@@ -26,7 +26,9 @@ export type LetterFacts = {
   /** `2–4` if several payments were paid at once; otherwise null. */
   numbers: string | null;
   date: string;
-  /** When the service retries a declined payment. Null if it does not, or if that day has passed. */
+  /**
+   * When the service retries a declined payment. Null if it does not, or if that day has passed.
+   */
   retryOn: string | null;
   /** Whether the service no longer retries it. */
   isOverdue: boolean;
@@ -188,8 +190,8 @@ function uncollected(
 }
 
 /**
- * Says where the plan stands, in one paragraph. A plan with one payment, or with none left, needs no
- * such paragraph.
+ * Says where the plan stands, in one paragraph. A plan with one payment, or with none left, needs
+ * no such paragraph.
  */
 function standing(translate: Translate, { count, isCancelled, next }: LetterFacts): string[] {
   if (count === 1 || isCancelled) return [];
