@@ -581,7 +581,7 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('who invites a colleague again asks for nothing at the colleague’s other merchants', async () => {
+  test('a person who invites a colleague again asks for nothing at the colleague’s other merchants', async () => {
     for (const isInviter of [true, false]) {
       const [mine, theirs, added] = [await shop(), await shop(), await shop()];
       const own = [...mine.merchant_ids, ...added.merchant_ids].sort();
@@ -640,7 +640,7 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('who invites a colleague again does not learn that they work for another merchant too', async () => {
+  test('a person who invites a colleague again does not learn that they work for another merchant too', async () => {
     const { own, merchant_ids } = await shop();
     const second = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
     const all = [...merchant_ids, ...(await shop()).merchant_ids].sort();
@@ -887,7 +887,7 @@ describe('a merchant’s administrator who invites', () => {
     const token = (await mailsTo(email)).at(-1)?.token ?? '';
     // The link replaces no credentials, and opens nothing to anyone but the person.
     const invited = (await post(withMail, null, '/api/invitation', { token })).body;
-    assert.deepEqual([invited.can_sign_in, invited.name], [true, 'T. Mokoena']);
+    assert.deepEqual([invited.must_sign_in, invited.name], [true, 'T. Mokoena']);
     assert.equal((await post(withMail, null, '/api/invitation/options', { token })).status, 409);
     const accept = (one: { cookie: string } | null) =>
       post(withMail, one, '/api/session/invitation', { token });
@@ -1088,7 +1088,10 @@ describe('a merchant’s administrator who invites', () => {
     const wanted = { email, roles: ['till'], merchant_ids: [shop] };
     await post(withMail, await shopAdmin(shop), '/api/people', wanted);
     const token = (await mailsTo(email)).findLast((mail) => mail.token)?.token ?? '';
-    assert.equal((await post(withMail, null, '/api/invitation', { token })).body.can_sign_in, true);
+    assert.equal(
+      (await post(withMail, null, '/api/invitation', { token })).body.must_sign_in,
+      true,
+    );
     const refused = await post(withMail, null, '/api/invitation/options', { token });
     assert.equal(refused.status, 409);
     // The invitation of that access itself opens both.

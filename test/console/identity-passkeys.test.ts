@@ -64,7 +64,7 @@ describe('an invitation', () => {
       name: invited.email.split('@')[0],
       roles: ['support'],
       expires_at: invited.expires_at,
-      can_sign_in: false,
+      must_sign_in: false,
     });
     const { options } = (await post('/api/invitation/options', { token })).body;
     assert.equal(options.authenticatorSelection.residentKey, 'required');

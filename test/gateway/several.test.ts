@@ -280,7 +280,7 @@ const guardAt = (
   return createMoneyGuard({ ...deps, gateways, environment: 'sandbox', endAccess: async () => {} });
 };
 
-test('a card is not verified by a hold while money is stopped, but for nothing it is', async () => {
+test('while money is stopped, a card can be verified without a hold but not with one', async () => {
   const money = { problem: async () => 'stopped', accountProblem: async () => null };
   const real = atMain.service.deps.gateways;
   const verifyWith = async (verificationAmount: number) => {

@@ -62,7 +62,7 @@ test('a check that the gateway does not answer is repeated, also after the last 
   await paying.pass({ days: 2 });
   const refund = await refundNow(paying, shopper, 60_000);
   assert.equal(refund.status, 'complete');
-  // The service is down for longer than a refund is watched, and so is the gateway for a while.
+  // The service is down for longer than a refund is watched, and the gateway fails for a while.
   const path = '/v1/refunds/:id';
   await paying.gateway.fault({ fault: 'error_before', method: 'GET', path, times: 3 });
   paying.clock.advance({ days: 40 });

@@ -46,12 +46,12 @@ type Due = { name: DueTable; due_at: string; leased_until: string | null; is_due
 
 type Next = Temporal.Instant | null;
 
-/** A hold lapses after a week, so a worker that is late by more than that is rare. */
+/** Delays of more than a week are rare: after a week a hold lapses, and few stories should end so. */
 const lateHours = [
   ...[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
   ...[3, 3, 22, 22, 25, 25, 24 * 3, 24 * 8, 24 * 33],
 ];
-/** A pick with which several kinds of work fall due. */
+/** The pick that lets several kinds of work fall due at once. */
 export const nextKind = 3;
 const short = [6, 41, 81, 6, 41, 81, 14 * 60];
 const long = [25 * 3_600, 8 * 24 * 3_600];

@@ -6,10 +6,7 @@ export type Inputs = { body: string; header: string; key: string; secret: string
 
 export type Diagnosis = {
   verdict: 'right' | 'wrong' | 'unknown';
-  /**
-   * The parts that the pasted key has and the issued key lacks. If there are any, the signature
-   * itself is correct.
-   */
+  /** The characters around the pasted key that were removed before the check. */
   stray: string[];
   sentences: string[];
   /** The correct header. */

@@ -37,7 +37,7 @@ export const operatorInvariants: Invariant[] = [
   },
   {
     name: 'A6',
-    description: 'no two live accesses of a person have a merchant in common',
+    description: 'no merchant belongs to two live accesses of one person',
     // A merchant may invite a person of the service's staff, who has all merchants already. That is
     // not a violation until the invitation is accepted.
     sql: `

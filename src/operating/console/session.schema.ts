@@ -74,8 +74,8 @@ export const Invited = Type.Object({
   name: Type.String(),
   roles: Type.Array(Type.String()),
   expires_at: Type.String(),
-  /** Whether the person signs in to accept, because they can sign in already. */
-  can_sign_in: Type.Boolean(),
+  /** Whether the person must accept in a session, because they also have access elsewhere. */
+  must_sign_in: Type.Boolean(),
 });
 export type Invited = Type.Static<typeof Invited>;
 

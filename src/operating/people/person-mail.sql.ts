@@ -30,8 +30,8 @@ export async function insertPersonMails(
 }
 
 /**
- * Moves the choices and the waiting mails about these merchants from some accesses of a person to
- * another access. Choices that it kept from the last time it had the merchants are replaced.
+ * Moves a person's choices of mails, and the waiting mails, about these merchants from the accesses
+ * `from` to the access `to`. Choices that `to` still has from an earlier time are replaced.
  */
 export async function moveMails(
   db: Handle,

@@ -78,20 +78,20 @@ const accessStopped =
   'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.';
 
 /**
- * The person that a link is for. If they can sign in already, because another merchant gave them
- * access, they accept the invitation in a session, and register no passkey with it.
+ * The person that a link is for. If another merchant gave them access already, they accept the
+ * invitation in a session, and register no passkey with it.
  */
 export async function findInvited(
   deps: WebauthnDeps,
   token: string,
   purpose: LinkPurpose,
-): Promise<{ person: Person; by_staff: boolean; expires_at: string; can_sign_in: boolean }> {
+): Promise<{ person: Person; by_staff: boolean; expires_at: string; must_sign_in: boolean }> {
   const found = await reading(deps, async (db) => {
     const link = await findLiveLink(db, hashToken(token), purpose, timestamp(deps.clock.now()));
     const person = link && (await findPerson(db, link.person_id));
     if (!link || !person) return null;
     const { by_staff, expires_at } = link;
-    return { person, by_staff, expires_at, can_sign_in: await mustSignIn(db, person, by_staff) };
+    return { person, by_staff, expires_at, must_sign_in: await mustSignIn(db, person, by_staff) };
   });
   if (!found || found.person.revoked_at !== null) throw new LinkEnded();
   if (!mayUse(deps.console, found.person)) throw new LinkEnded();
@@ -116,8 +116,8 @@ const signInFirst = () =>
   );
 
 export async function offerInvited(deps: WebauthnDeps, token: string) {
-  const { person, can_sign_in } = await findInvited(deps, token, 'register');
-  if (can_sign_in) throw signInFirst();
+  const { person, must_sign_in } = await findInvited(deps, token, 'register');
+  if (must_sign_in) throw signInFirst();
   return await offerRegistration(deps, { ...person, id: identityOf(person) }, []);
 }
 
@@ -183,8 +183,9 @@ export async function chooseAccess(
 ): Promise<Opened> {
   const accesses = await reading(deps, (db) => listLiveAccesses(db, session.person_id));
   const access = accesses.find(({ id }) => id === access_id);
-  if (!access) throw new OperatorError('You have no such access.');
-  if (access_id === session.access_id) throw new OperatorError('You use this access already.');
+  if (!access) throw new OperatorError('You do not have this access.');
+  if (access_id === session.access_id)
+    throw new OperatorError('You are already using this access.');
   return await enter(deps, browser, session, access, 'console sign-in', async (db) => {
     const { oidc } = deps.console;
     if (session.method === 'oidc') return oidc ? { issuer: oidc.issuer } : {};

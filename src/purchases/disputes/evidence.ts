@@ -127,10 +127,10 @@ function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] 
     const how = !setup
       ? `with the first payment on ${time(facts.completed_at)}`
       : setup.purpose === 'new_card'
-        ? `when the bank verified it on ${time(setup.at)}, with the cardholder present`
-        : `with a payment on ${time(setup.at)}, with the cardholder present`;
+        ? `when the bank verified it on ${time(setup.at)}, initiated by the cardholder`
+        : `with a payment on ${time(setup.at)}, initiated by the cardholder`;
     return [
-      `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, as agreed below, without the cardholder present.`,
+      `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, initiated by the merchant, as agreed below.`,
       `The card was stored ${how}.`,
       `3-D Secure when the card was stored: ${saySecure(setup ? setup.authentication : facts.authentication)}.`,
     ];

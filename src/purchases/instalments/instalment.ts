@@ -283,8 +283,8 @@ export const retryDays = [1, 3, 7];
  * come or passed, the retry keeps the planned number of days between the two attempts, counted from
  * now, so that retries do not accumulate after an outage of ours or a lapsed hold. A retry is never
  * earlier than the card network asks for. If the network's time is the later one, the retry comes
- * exactly then: a decline at 08:00 is recorded a moment later, and the 08:00 after its 24 hours
- * would be a day too late.
+ * exactly then: a decline at 08:00 is recorded a moment later, so the first 08:00 that is 24 hours
+ * later would be almost two days away.
  */
 export function retriesAt(
   due_on: string,

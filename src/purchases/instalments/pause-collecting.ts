@@ -4,8 +4,8 @@ import { type CheckoutKey, movePausedUnlessAsked, updateResumed } from './instal
 
 // A refund or a dispute must not race with collections of the same checkout. These functions run in
 // the transaction of the refund or the dispute, which holds the checkout's lock. For a dispute it
-// also holds the instalments' locks: otherwise an outcome that is being recorded would not see the
-// dispute, and these statements would not see the outcome.
+// also holds the instalments' locks: otherwise a transaction that records an outcome would not see
+// the dispute, and these statements would not see the outcome.
 
 /**
  * A dispute can come at any time. A payment whose request is in flight is paused when its outcome

@@ -194,14 +194,14 @@ type Source = {
 };
 
 /**
- * Splits a refund over the payments (decision 0014): first payments not yet collected, from the
+ * Splits a refund over the payments (decision 0014): first from payments not yet collected, from the
  * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
  * refunds returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
  * gateway accepts no less (decision 0027). The amount that it must keep is taken from the others.
  * If no split allows that, returns null, and the refund waits for the capture of the hold, after
- * which the card can return any amount. Without a hold the payment is left with less.
+ * which any amount can be returned to the card. Without a hold the payment is left with less.
  *
  * Each refund at the gateway is for at least `refund_min`, if any split allows that, because the
  * gateway makes no smaller refunds.

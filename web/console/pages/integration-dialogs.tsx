@@ -129,7 +129,7 @@ export function ChangeRefundMode({ of: row, close }: { of: IntegrationRow; close
         {isAuto
           ? 'No person looks at a refund before the money goes back. An order cannot be refunded on the day of its purchase.'
           : 'Each refund waits in the list of refunds until a person approves it.'}{' '}
-        Refunds that wait for a review now still need it.
+        Refunds that are already waiting for review still need it.
       </p>
     </SingleActionDialog>
   );

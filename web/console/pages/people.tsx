@@ -30,9 +30,9 @@ import { useOpened } from '../url.ts';
 const roleWords: Record<string, string> = {
   viewer: 'A viewer reads, but changes nothing.',
   support: 'Support answers shoppers, asks for refunds, and retries payments and callbacks.',
-  refunds: 'Refunds reviews and retries refunds.',
+  refunds: 'The refunds role reviews and retries refunds.',
   finance: 'Finance approves payouts, confirms bank accounts and answers disputes.',
-  'on-call': 'On call handles alerts, and retries refunds, payments and callbacks.',
+  'on-call': 'The on-call role handles alerts, and retries refunds, payments and callbacks.',
   admin: 'An admin may do everything, and decides who uses the console.',
   'merchant-admin':
     'A merchant admin runs a shop: refunds, payment links, keys, bank account, people.',

@@ -24,7 +24,7 @@ export default function Register({ token }: { token: string }) {
     setBusy(true);
     setProblem(null);
     try {
-      if (data?.can_sign_in) await sendChange('POST', '/api/session/invitation', { token });
+      if (data?.must_sign_in) await sendChange('POST', '/api/session/invitation', { token });
       else await register(token);
       window.location.assign('/');
     } catch (failure) {
@@ -78,8 +78,8 @@ export default function Register({ token }: { token: string }) {
         }}
       >
         <p className="quiet">
-          {data.can_sign_in
-            ? 'You can sign in already. Sign in as usual in another tab, then accept here. Your other access stays as it is.'
+          {data.must_sign_in
+            ? 'You already have access. Sign in as usual in another tab, then accept here. Your other access stays as it is. If you can no longer sign in, ask for a new invitation to the access that you have.'
             : 'Create a passkey on this device, with your fingerprint, face, PIN or security key. You sign in with it from now on.'}
         </p>
         <Facts
@@ -92,7 +92,7 @@ export default function Register({ token }: { token: string }) {
         />
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
         <Button type="submit" size="md" fullWidth loading={busy}>
-          {data.can_sign_in ? 'Accept the invitation' : 'Create the passkey'}
+          {data.must_sign_in ? 'Accept the invitation' : 'Create the passkey'}
         </Button>
       </form>
     </Door>

@@ -101,7 +101,8 @@ export class PageBoundary extends Component<{ children: ReactNode }, { isBroken:
           page
           actions={<Button onClick={() => window.location.reload()}>Reload the console</Button>}
         >
-          The console may have been updated, or the connection was lost. Nothing was changed.
+          The console may have been updated, or the connection was lost. Reload it to see what is
+          saved.
         </State>
       </div>
     );

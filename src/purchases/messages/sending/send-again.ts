@@ -117,7 +117,7 @@ function explainRefusal(
   }
   if (message.status === 'pending') return 'It has not been sent yet. The service will send it.';
   if (!isStillTrue(message, sources, merchant.localDate(now).toString(), now)) {
-    return 'It is no longer true, so it is not sent again.';
+    return 'What it says is no longer true, so it is not sent again.';
   }
   const since = timestamp(secondsAfter(now, -pauseSeconds));
   if (copies.some(({ created_at }) => created_at > since)) {
