@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { authorised, type Credentials, request } from '../support/http.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { authorised, type Credentials, post, request } from '../support/http.ts';
+import { challengeCard, visa } from '../support/payments.ts';
 import {
   findDamage,
   kill,
@@ -12,9 +15,12 @@ import {
   stop,
   tranche,
 } from '../support/sandbox-process.ts';
-import { isLong, rules } from '../support/service.ts';
+import { checkoutBody, isLong, rules } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+
+// The real processes: the sandbox is killed under load, and while requests to its gateway are in
+// flight. Stories kill a process at every other step.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -34,7 +40,104 @@ after(async () => {
   await folder.remove();
 });
 
-test('a service killed under load loses no acknowledged checkout, and recovers at its next start', async (t) => {
+async function gateway(method: string, where: string, body?: URLSearchParams | string) {
+  const { gateway_url, gateway_secret_key } = sandbox.file as Sandbox['file'] & {
+    gateway_secret_key: string;
+  };
+  const answer = await fetch(`${gateway_url}${where}`, {
+    method,
+    headers: { authorization: `Bearer ${gateway_secret_key}`, connection: 'close' },
+    ...(body !== undefined && { body }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
+  return (await answer.json()) as any;
+}
+
+const fault = (given: object) => gateway('POST', '/_test/faults', JSON.stringify(given));
+
+async function cardToken(number: string): Promise<string> {
+  const { id } = await gateway(
+    'POST',
+    '/v1/test_helpers/confirmation_tokens',
+    new URLSearchParams({
+      'payment_method_data[type]': 'card',
+      'payment_method_data[card][number]': number,
+    }),
+  );
+  return id;
+}
+
+/** Where the requests to the gateway are when the service is killed, and how their checkouts end. */
+const cases = [
+  ['before the customer is created', { fault: 'latency', path: '/v1/customers' }, 'pay'],
+  ['before the amount is held', { fault: 'latency', path: '/v1/payment_intents' }, 'pay'],
+  ['after the amount is held', { fault: 'latency_after', path: '/v1/payment_intents' }, 'pay'],
+  [
+    'while a hold is voided',
+    { fault: 'latency', path: '/v1/payment_intents/:id/cancel' },
+    'cancel',
+  ],
+] as const;
+
+/** A shopper who pays or cancels, and whose request is in flight at the gateway. */
+async function begin([about, strike, ending]: (typeof cases)[number]) {
+  const created = await post(
+    `${sandbox.file.base_url}/api/checkouts`,
+    sandbox.file.integration,
+    checkoutBody(),
+  );
+  const { id, payment_url } = created.body.data;
+  const { pathname } = new URL(payment_url);
+  const send = async (action: string, body?: object): Promise<PayPage> => {
+    const answer = await request(`${sandbox.file.base_url}${pathname}/${action}`, {
+      ...(body && {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    });
+    return answer.body;
+  };
+  const pay = async (card: string) =>
+    await send('pay', {
+      number_of_payments: 1,
+      card_token: await cardToken(card),
+      consent: null,
+    });
+
+  if (ending === 'cancel') assert.equal((await pay(challengeCard)).status, 'challenge');
+  const { id: faultId } = await fault({ ...strike, method: 'POST', ms: 600_000 });
+  const last = ending === 'pay' ? pay(visa) : send('cancel', { number_of_payments: 1 });
+  last.catch(() => {});
+  await until('the gateway to have the request', async () => {
+    const { data } = await gateway('GET', '/_test/faults');
+    return data.find((one: { id: string }) => one.id === faultId).struck > 0;
+  });
+  return { about, id, ending, send };
+}
+
+/** The service that runs now finds the outcome of a request that was in flight. */
+async function assertSettled({ id, ending, send }: Awaited<ReturnType<typeof begin>>) {
+  const status = ending === 'pay' ? 'successful' : 'cancelled';
+  await until('the outcome', async () => (await send('state')).status === status);
+  await until('everything to be settled', async () => {
+    const { rowCount } = await onDatabase(sandbox.file.database_url, (client) =>
+      client.query('select 1 from payment_attempts where due_at is not null and checkout_id = $1', [
+        id,
+      ]),
+    );
+    return rowCount === 0;
+  });
+  const { payment_intents } = await gateway('GET', `/_test/books?checkout=${id}`);
+  assert.deepEqual(
+    payment_intents.map((intent: { status: string }) => intent.status),
+    [ending === 'pay' ? 'requires_capture' : 'canceled'],
+  );
+}
+
+test('a service killed under load loses no acknowledged checkout, recovers at its next start, and finds the outcome of each request that was in flight at its gateway', async (t) => {
+  const begun: Awaited<ReturnType<typeof begin>>[] = [];
+  for (const one of cases) begun.push(await begin(one));
   const rounds = isLong ? 20 : 1;
   const load = startLoad({ baseUrl: () => sandbox.file.base_url, callers });
   t.after(load.stop);
@@ -44,6 +147,8 @@ test('a service killed under load loses no acknowledged checkout, and recovers a
     await until('checkouts to be created', () => load.acknowledged() >= target);
     await kill(sandbox);
     sandbox = await startSandbox(sandbox.dataDir);
+    // The last kill is judged once the load has ended.
+    if (round === rounds - 1) break;
     // Requests in flight were cut. Only answers that came count.
     const damage = await findDamage(sandbox.file.database_url, structuredClone(load.attempts));
     assert.deepEqual(damage, [], `after kill ${round + 1}`);
@@ -51,6 +156,11 @@ test('a service killed under load loses no acknowledged checkout, and recovers a
   const target = load.acknowledged() + 50;
   await until('the load to continue after the last kill', () => load.acknowledged() >= target);
   await load.stop();
+  // End the dead process's lease now instead of waiting for it.
+  await onDatabase(sandbox.file.database_url, (client) =>
+    client.query("update payment_attempts set leased_until = now() - interval '1 second'"),
+  );
+  for (const one of begun) await t.test(one.about, () => assertSettled(one));
   assert.deepEqual(await findDamage(sandbox.file.database_url, load.attempts), []);
 
   const keyed = load.attempts.filter(({ key, id }) => key !== null && id !== null);
