@@ -82,10 +82,34 @@ function assertSameDemo(second: Sandbox, { file: { merchant, integration } }: Sa
   assert.ok(second.stdout().includes(integration.signing_key));
 }
 
-async function stopWhileLocked(t: TestContext, sandbox: Timed): Promise<void> {
+/** A second start is refused with one sentence, and the sandbox that runs is unharmed. */
+async function refuseSecond(first: Sandbox): Promise<void> {
+  const second = await startRefused({});
+  assert.equal(second.code, 1);
+  assert.match(second.stderr(), new RegExp(`in use by process ${first.pid}\\b`));
+  assert.match(second.stderr(), /set DATA_DIR to another folder/);
+  assert.equal(second.stderr().trim().split('\n').length, 1, 'one sentence, no stack');
+  assert.equal(second.stdout(), '');
+  const { base_url, integration } = first.file;
+  const created = await post(`${base_url}/api/checkouts`, integration, checkoutBody());
+  assert.equal(created.status, 200);
+  assert.equal(await exists(path.join(dataDir(), 'sandbox.json')), true);
+}
+
+/**
+ * One request waits for a lock, and of another one only a part was sent. Ctrl-C comes twice at once,
+ * as npm passes it on.
+ */
+async function stopWhileBusy(t: TestContext, sandbox: Timed): Promise<void> {
   const { base_url, integration, database_url } = sandbox.file;
   const url = `${base_url}/api/checkouts`;
   assert.equal((await post(url, integration, checkoutBody())).status, 200);
+  const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
+  t.after(() => socket.destroy());
+  socket.write(
+    'POST /api/checkouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n' +
+      `Authorization: Bearer ${integration.client_secret}\r\n\r\n{`,
+  );
   await onDatabase(database_url, async (client) => {
     await client.query('begin');
     await client.query('select from list_totals for update');
@@ -101,7 +125,9 @@ async function stopWhileLocked(t: TestContext, sandbox: Timed): Promise<void> {
         return rowCount;
       });
     });
-    const seconds = await assertCleanEnd(sandbox, 'SIGTERM');
+    assert.equal((await request(`${base_url}/healthz`)).status, 200);
+    sandbox.child.kill('SIGINT');
+    const seconds = await assertCleanEnd(sandbox, 'SIGINT');
     t.diagnostic(`${seconds.toFixed(2)} seconds`);
     // A 200 would be wrong. A 500 is allowed only if nothing is ever committed.
     assert.notEqual(await waiting, 200);
@@ -111,24 +137,10 @@ async function stopWhileLocked(t: TestContext, sandbox: Timed): Promise<void> {
   });
 }
 
-/** Ctrl-C comes twice at once, because npm passes it on as well. */
-async function stopWhileSending(sandbox: Timed): Promise<void> {
-  const { base_url, integration } = sandbox.file;
-  const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
-  socket.write(
-    'POST /api/checkouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n' +
-      `Authorization: Bearer ${integration.client_secret}\r\n\r\n{`,
-  );
-  assert.equal((await request(`${base_url}/healthz`)).status, 200);
-  sandbox.child.kill('SIGINT');
-  await assertCleanEnd(sandbox, 'SIGINT');
-  socket.destroy();
-}
-
 describe('a sandbox that gets a signal to stop', () => {
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
   for (const signal of isLong ? signals : signals.slice(0, 1)) {
-    test(`shuts down cleanly on ${signal} under load, with idle connections open, and has the same demo credentials at the next start, which stops in time while a request waits for a lock`, async (t) => {
+    test(`shuts down cleanly on ${signal} under load, with idle connections open, and has the same demo credentials at the next start, which a second one leaves unharmed; after a kill sandbox.json is replaced only once everything answers, and the new sandbox stops in time while a request waits for a lock and a client is sending`, async (t) => {
       const sandbox = await start();
       const { base_url, integration, database_url } = sandbox.file;
       await liftLimits(database_url, integration.id);
@@ -149,7 +161,12 @@ describe('a sandbox that gets a signal to stop', () => {
       assert.deepEqual(await findDamage(again.file.database_url, load.attempts), []);
       await until('the welcome', () => again.stdout().includes('Ctrl-C stops the sandbox.'));
       assertSameDemo(again, sandbox);
-      await stopWhileLocked(t, again);
+      await refuseSecond(again);
+      await kill(again);
+      // `start` waits for another file than the one that the killed sandbox left.
+      const next = await start();
+      assert.equal((await request(`${next.file.base_url}/readyz`)).status, 200);
+      await stopWhileBusy(t, next);
     });
   }
 
@@ -173,28 +190,7 @@ describe('a sandbox that gets a signal to stop', () => {
 });
 
 describe('a start that is refused', () => {
-  test('names the process that uses the data folder, and leaves that one unharmed; after a kill sandbox.json is replaced only once everything answers, and the new one stops in time while a client is sending', async () => {
-    const first = await start();
-    const second = await startRefused({});
-    assert.equal(second.code, 1);
-    assert.match(second.stderr(), new RegExp(`in use by process ${first.pid}\\b`));
-    assert.match(second.stderr(), /set DATA_DIR to another folder/);
-    assert.equal(second.stderr().trim().split('\n').length, 1, 'one sentence, no stack');
-    assert.equal(second.stdout(), '');
-    const { base_url, integration } = first.file;
-    const created = await post(`${base_url}/api/checkouts`, integration, checkoutBody());
-    assert.equal(created.status, 200);
-    const file = path.join(dataDir(), 'sandbox.json');
-    assert.equal(await exists(file), true);
-
-    await kill(first);
-    // `start` waits for another file.
-    const next = await start();
-    assert.equal((await request(`${next.file.base_url}/readyz`)).status, 200);
-    await stopWhileSending(next);
-  });
-
-  for (const name of ['PORT', 'METRICS_PORT']) {
+  for (const name of isLong ? ['PORT', 'METRICS_PORT'] : ['PORT']) {
     test(`on a taken ${name} names the port, and leaves nothing running`, async (t) => {
       const holder = net.createServer();
       await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
