@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import fs from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
+import path from 'node:path';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
@@ -33,6 +35,7 @@ import {
   productionSettings,
   startService,
 } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const masterKey = Buffer.alloc(32, 7).toString('base64');
@@ -68,6 +71,20 @@ const envFor = (databaseUrl: string) => ({
   MASTER_KEY: masterKey,
   ...gatewayEnv(gateway),
 });
+
+/** The settings of a node as a container gets them, with its secrets in files. */
+async function withFiles(t: TestContext, databaseUrl: string): Promise<NodeJS.ProcessEnv> {
+  const folder = await temporaryFolder();
+  t.after(folder.remove);
+  const settings: NodeJS.ProcessEnv = {};
+  for (const [name, value] of Object.entries(envFor(databaseUrl))) {
+    if (!/DATABASE_URL|MASTER_KEY|SECRET_KEY/.test(name) || value === '') continue;
+    const file = path.join(folder.path, name);
+    await fs.writeFile(file, `${value}\n`);
+    Object.assign(settings, { [name]: '', [`${name}_FILE`]: file });
+  }
+  return settings;
+}
 
 async function serve(
   databaseUrl: string,
@@ -245,9 +262,10 @@ async function stopInFlight(service: ServeReady, url: string): Promise<void> {
 }
 
 describe('several processes on one port', () => {
-  test('share their counts, answer for one that hangs under load, replace it without a loss once it is killed, and answer what is in flight before they stop', async (t) => {
+  test('take their secrets from files, share their counts, answer for one that hangs under load, replace it without a loss once it is killed, and answer what is in flight before they stop', async (t) => {
     const url = await migratedDatabase();
-    const service = await serve(url, ['--processes', '2'], loopbackSettings);
+    const settings = { ...loopbackSettings, ...(await withFiles(t, url)) };
+    const service = await serve(url, ['--processes', '2'], settings);
     await shareCounts(service, url);
     await replaceOne(t, service, url);
     await stopInFlight(service, url);
@@ -395,8 +413,8 @@ describe('nodes on one database', () => {
       const created = await post(`${node.baseUrl}/api/checkouts`, caller, checkoutBody());
       assert.equal(created.status, 200);
       for (const other of nodes) {
-        const path = `/api/checkouts/${created.body.data.id}`;
-        const read = await request(`${other.baseUrl}${path}`, { headers: authorised(caller) });
+        const where = `/api/checkouts/${created.body.data.id}`;
+        const read = await request(`${other.baseUrl}${where}`, { headers: authorised(caller) });
         assert.equal(read.status, 200);
       }
     }
