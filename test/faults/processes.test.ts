@@ -6,6 +6,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
+import { explainStart, settlePort } from '#cli/running.ts';
 import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
 import { schemaLock } from '#platform/database/distribute-database.ts';
@@ -276,19 +277,26 @@ describe('several processes on one port', () => {
     await new Promise<void>((resolve) => holder.listen(0, loopbackAddresses.at(-1), resolve));
     t.after(() => holder.close());
     const { port } = holder.address() as net.AddressInfo;
-    const program = launch(['serve', '--processes', '2'], {
+    const settings = {
       ...envFor(await migratedDatabase()),
       PORT: String(port),
-      // The default port next to this one may be in use by other tests.
-      METRICS_PORT: '0',
-      ...loopbackSettings,
-    });
-    programs.push(program);
-    await until('its end', () => program.hasExited() || program.stdout().includes('is ready'));
-    assert.ok(program.hasExited(), 'it did not start');
-    assert.equal((await program.exited).code, 1);
-    assert.match(program.stderr(), new RegExp(`Port ${port} is in use`));
-    assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
+      // The default ports next to this one may be in use by other tests.
+      ...{ CONSOLE_PORT: '0', METRICS_PORT: '0' },
+    };
+    const config = await settlePort(readConfig(settings), settings);
+    // The processes get the environment of their supervisor, which is this process, and its output.
+    cluster.setupPrimary({ silent: true });
+    const { NODE_OPTIONS } = process.env;
+    Object.assign(process.env, loopbackSettings);
+    try {
+      await assert.rejects(startSupervised(config, { role: 'all', processes: 2, log }), (error) => {
+        assert.match(explainStart(error).message, new RegExp(`^Port ${port} is in use\\..*$`));
+        return true;
+      });
+    } finally {
+      if (NODE_OPTIONS === undefined) delete process.env.NODE_OPTIONS;
+      else process.env.NODE_OPTIONS = NODE_OPTIONS;
+    }
   });
 
   for (const [when, end] of [
@@ -320,54 +328,6 @@ describe('several processes on one port', () => {
   });
 });
 
-describe('a node', () => {
-  test('serves every address of localhost alike, and says that it is stopping before it stops', async () => {
-    const url = await migratedDatabase();
-    const settings = { ...loopbackSettings, DRAIN_SECONDS: '300' };
-    const node = await serve(url, [], settings);
-    const caller = await account(url);
-    const ready = node.lines().find(({ msg }) => msg === 'the service is ready');
-    const hosts = addressesOf(node.baseUrl);
-    const consoles = addressesOf(String(ready?.console_url));
-    for (const host of hosts) {
-      const { status, text } = await sendRaw(host, 'no HTTP\r\n\r\n');
-      assert.equal(status, 400);
-      assert.equal(JSON.parse(text).errors[0].detail, 'The request is not valid HTTP.');
-      const headers = { ...authorised(caller), expect: 'a miracle' };
-      assert.equal((await request(`${host}/api/checkouts`, { headers })).status, 200);
-      assert.equal((await request(`${host}/readyz`)).status, 200);
-    }
-    // Connections that were opened before must be closed as well.
-    const agent = new http.Agent({ keepAlive: true });
-    const look = async () => {
-      const answers: unknown[] = [];
-      for (const host of hosts) {
-        const created = await post(`${host}/api/checkouts`, caller, checkoutBody(), { agent });
-        answers.push([created.status, created.headers.connection]);
-      }
-      for (const host of consoles) {
-        const { status, headers } = await request(`${host}/api/session`, { agent });
-        answers.push([status, headers.connection]);
-      }
-      return answers;
-    };
-    const answersWith = (connection: string) => [
-      ...hosts.map(() => [200, connection]),
-      ...consoles.map(() => [401, connection]),
-    ];
-    assert.deepEqual(await look(), answersWith('keep-alive'));
-    node.child.kill('SIGTERM');
-    for (const host of hosts) {
-      await until('the node to drain', async () => {
-        const { status, body } = await request(`${host}/readyz`);
-        return status === 503 && body.reason === 'the process is stopping';
-      });
-    }
-    assert.deepEqual(await look(), answersWith('close'));
-    agent.destroy();
-  });
-});
-
 /** Sends bytes that need not be HTTP, and reads the answer. */
 async function sendRaw(host: string, bytes: string): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(host);
@@ -377,6 +337,52 @@ async function sendRaw(host: string, bytes: string): Promise<{ status: number; t
   for await (const chunk of socket.setEncoding('utf8')) answer += chunk;
   const [head = '', text = ''] = answer.split('\r\n\r\n');
   return { status: Number(head.split(' ')[1]), text };
+}
+
+/**
+ * A node on both addresses of localhost, where it serves alike, says that it stops, and goes on
+ * serving for as long as it drains.
+ */
+async function drainEverywhere(node: ServeReady, caller: Account): Promise<void> {
+  const ready = node.lines().find(({ msg }) => msg === 'the service is ready');
+  const hosts = addressesOf(node.baseUrl);
+  const consoles = addressesOf(String(ready?.console_url));
+  for (const host of hosts) {
+    const { status, text } = await sendRaw(host, 'no HTTP\r\n\r\n');
+    assert.equal(status, 400);
+    assert.equal(JSON.parse(text).errors[0].detail, 'The request is not valid HTTP.');
+    const headers = { ...authorised(caller), expect: 'a miracle' };
+    assert.equal((await request(`${host}/api/checkouts`, { headers })).status, 200);
+    assert.equal((await request(`${host}/readyz`)).status, 200);
+  }
+  // Connections that were opened before must be closed as well.
+  const agent = new http.Agent({ keepAlive: true });
+  const look = async () => {
+    const answers: unknown[] = [];
+    for (const host of hosts) {
+      const created = await post(`${host}/api/checkouts`, caller, checkoutBody(), { agent });
+      answers.push([created.status, created.headers.connection]);
+    }
+    for (const host of consoles) {
+      const { status, headers } = await request(`${host}/api/session`, { agent });
+      answers.push([status, headers.connection]);
+    }
+    return answers;
+  };
+  const answersWith = (connection: string) => [
+    ...hosts.map(() => [200, connection]),
+    ...consoles.map(() => [401, connection]),
+  ];
+  assert.deepEqual(await look(), answersWith('keep-alive'));
+  node.child.kill('SIGTERM');
+  for (const host of hosts) {
+    await until('the node to drain', async () => {
+      const { status, body } = await request(`${host}/readyz`);
+      return status === 503 && body.reason === 'the process is stopping';
+    });
+  }
+  assert.deepEqual(await look(), answersWith('close'));
+  agent.destroy();
 }
 
 describe('nodes on one database', () => {
@@ -394,9 +400,10 @@ describe('nodes on one database', () => {
     });
   });
 
-  test('start together: one migrates, the other waits; both serve, also on a newer database, until a migration breaks this program', async () => {
+  test('start together: one migrates, the other waits; both serve until a migration breaks this program; one serves on every address of localhost alike, and says that it stops before it does', async () => {
     const url = await emptyDatabase();
-    const nodes = await Promise.all([serve(url), serve(url)]);
+    const draining = { ...loopbackSettings, DRAIN_SECONDS: '300' };
+    const nodes = await Promise.all([serve(url), serve(url, [], draining)]);
     const migrated = nodes.flatMap((node) => node.lines().filter(({ msg }) => msg === 'migrated'));
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
     assert.equal(migrated.length, (await listMigrations()).length);
@@ -420,24 +427,14 @@ describe('nodes on one database', () => {
     }
     const [staying, leaving] = nodes;
     assert.ok(staying && leaving);
-    assert.equal((await stop(leaving)).code, 0);
+    await drainEverywhere(leaving, caller);
 
-    const addMigration = (version: number, oldestProgram: number | null) =>
-      onDatabase(url, (client) =>
-        client.query("insert into schema_migrations values ($1, 'next', 'x', now(), $2)", [
-          version,
-          oldestProgram,
-        ]),
-      );
-    await addMigration(newest + 1, null);
-    assert.equal((await request(`${staying.baseUrl}/readyz`)).status, 200);
-    const late = await serve(url);
-    const created = await post(`${late.baseUrl}/api/checkouts`, caller, checkoutBody());
-    assert.equal(created.status, 200);
-    await addMigration(newest + 2, newest + 1);
-    for (const { baseUrl } of [staying, late]) {
-      assert.equal((await request(`${baseUrl}/readyz`)).status, 503);
-    }
+    await onDatabase(url, (client) =>
+      client.query("insert into schema_migrations values ($1, 'next', 'x', now(), $1)", [
+        newest + 1,
+      ]),
+    );
+    assert.equal((await request(`${staying.baseUrl}/readyz`)).status, 503);
     await refused(
       envFor(url),
       new RegExp(
