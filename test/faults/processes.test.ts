@@ -32,6 +32,7 @@ import {
   createAccount,
   createEmptyDatabase,
   createTestDatabase,
+  isLong,
   log,
   productionSettings,
   startService,
@@ -178,7 +179,8 @@ async function shareCounts(service: ServeReady, url: string): Promise<void> {
 
 async function replaceOne(t: TestContext, service: ServeReady, url: string): Promise<void> {
   const caller = await account(url);
-  const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] }, 4);
+  const target = { baseUrl: () => service.baseUrl, callers: [caller] };
+  const load = startLoad(target, 4, isLong ? 20 : 100);
   t.after(load.stop);
   await bothAnswer(service);
   const [victim] = answering(service);

@@ -69,7 +69,7 @@ async function startNodes(t: TestContext, count: number, program?: string) {
   for (let index = 0; index < count; index += 1) nodes.push(await start(program));
   const caller = await account(database.url);
   for (const node of nodes) await balancer.add(node.baseUrl);
-  const load = startLoad({ baseUrl: () => balancer.url, callers: [caller] }, 2);
+  const load = startLoad({ baseUrl: () => balancer.url, callers: [caller] }, 2, isLong ? 20 : 100);
   t.after(load.stop);
   const add = async (file?: string): Promise<ServeReady> => {
     const node = await start(file);

@@ -7,7 +7,7 @@ import { request } from './http.ts';
 // each node's /readyz, sends requests to the ready nodes in turn, and keeps its connections to them
 // open. It never sends a request twice, so the client notices when a node cuts one off.
 
-const checkMilliseconds = 100;
+const checkMilliseconds = 250;
 
 /**
  * A node that has not been polled for this long, because the machine paused, is polled before it

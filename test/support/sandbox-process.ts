@@ -217,10 +217,14 @@ export type Load = {
 // Distinguishes two loads in one database.
 let loads = 0;
 
-/** Merchants' servers that create checkouts over several connections until `stop`. */
+/**
+ * Merchants' servers that create checkouts over several connections until `stop`. The pause between
+ * two requests leaves processor time for what the test measures.
+ */
 export function startLoad(
   target: { baseUrl(): string; callers: Credentials[] },
   connections = 8,
+  pauseMilliseconds = 20,
 ): Load {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
   const attempts: Attempt[] = [];
@@ -246,8 +250,7 @@ export function startLoad(
         attempt.unanswered += 1;
       }
       const isDone = attempt.key === null || attempt.id !== null || stopping;
-      // The pause leaves processor time for what the test measures.
-      await sleep(20);
+      await sleep(pauseMilliseconds);
       if (isDone) return;
     }
   };
