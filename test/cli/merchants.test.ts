@@ -178,7 +178,15 @@ test('an operator sets and removes what shoppers read about a merchant', async (
   const long = '1\n2\n3\n4\n5\n6\n7';
   await tranche.refused(1, /1 to 6 lines/, 'merchants', 'page', id, '--address', long);
   for (const bad of ['B', 'X'.repeat(21), "BEAN'S", 'BEAN*', '123', 'Kännchen', ' BEAN']) {
-    await tranche.refused(1, /2 to 20 characters/, 'merchants', 'page', id, '--short-name', bad);
+    await tranche.refused(
+      1,
+      /2 to 20 ASCII characters/,
+      'merchants',
+      'page',
+      id,
+      '--short-name',
+      bad,
+    );
   }
   const file = join(await mkdtemp(join(tmpdir(), 'tranche-logo-')), 'logo.png');
   await writeFile(file, pngFile(60, 30));

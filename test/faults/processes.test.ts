@@ -395,7 +395,7 @@ describe('nodes on one database', () => {
       const node = launch(['serve'], { ...envFor(url), PORT: '0' });
       programs.push(node);
       await until('the node to wait', () =>
-        node.lines().some(({ msg }) => /^another process migrates/.test(String(msg))),
+        node.lines().some(({ msg }) => /^another process is migrating/.test(String(msg))),
       );
       assert.equal((await stop(node)).code, 0, node.stderr());
       assert.equal(node.lines().at(-1)?.msg, 'stopped before it was ready');

@@ -76,7 +76,7 @@ test('a registry that knows of a severe vulnerability fails the audit, which als
       url === '/-/npm/v1/security/advisories/bulk' ? { fastify: [advisory], ...tools } : null,
     'scripts/release.mjs',
   );
-  assert.match(stderr, /No release is made of packages that the audit refuses/);
+  assert.match(stderr, /No release is made from packages that the audit refuses/);
   assert.match(stderr, /fastify: high, to be fixed within 7 days \(A hole/);
   assert.match(stderr, /@stryker-mutator\/core: high, not in a release \(A hole/);
   assert.equal(code, 1);

@@ -452,7 +452,7 @@ describe('a payout', () => {
       await sipho.refused(1, /not the account number that was proposed/, ...other);
     }
     await sipho.json(...bank, ...confirmed);
-    await sipho.refused(1, /No bank account .* waits/, ...bank, ...confirmed);
+    await sipho.refused(1, /No bank account .* is waiting/, ...bank, ...confirmed);
     // The two approved it when there was no account, so both approve it again for this one.
     assert.equal(await refusal(), 'approved');
     assert.equal((await sipho.json('payouts', 'approve', payout.id)).status, 'draft');
