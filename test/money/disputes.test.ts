@@ -958,7 +958,10 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
   await paying.pass({ days: 32 });
 
   const stored = await historyOf(challenged, 2);
-  assert.match(stored, /charged on .* to the stored card \(Visa ending 3155\).* without the card/);
+  assert.match(
+    stored,
+    /charged on .* to the stored card \(Visa ending 3155\), initiated by the merchant/,
+  );
   assert.match(stored, /The card was stored with the first payment on /);
   assert.match(stored, /3-D Secure when the card was stored: flow challenge, result authenticated/);
 
