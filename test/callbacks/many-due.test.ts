@@ -176,7 +176,7 @@ test('at most 1,024 deliveries are in flight, however many destinations there ar
   let inFlight = 0;
   let inFlightMax = 0;
   const receivers = await Promise.all(
-    Array.from({ length: 66 }, () =>
+    Array.from({ length: 70 }, () =>
       startReceiver(async () => {
         inFlight += 1;
         inFlightMax = Math.max(inFlightMax, inFlight);
@@ -196,7 +196,7 @@ test('at most 1,024 deliveries are in flight, however many destinations there ar
   clock.advance({ seconds: 15 });
   await deliverDueCallbacks(service.deps);
   const merchant_ids = accounts.map(({ merchant }) => merchant.id);
-  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 66 * 16 });
+  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 70 * 16 });
   t.diagnostic(`${inFlightMax} at once`);
   assert.ok(inFlightMax <= 1_024, `${inFlightMax} at once`);
 });

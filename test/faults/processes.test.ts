@@ -11,11 +11,13 @@ import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
 import { schemaLock } from '#platform/database/distribute-database.ts';
 import { listMigrations } from '#platform/database/migrate.ts';
+import { queueCallbacks } from '../support/callbacks.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { authorised, post, request } from '../support/http.ts';
 import { loopbackAddresses, loopbackSettings } from '../support/loopback.ts';
 import { gatewayEnv } from '../support/payments.ts';
+import { startReceiver } from '../support/receiver.ts';
 import {
   findDamage,
   kill,
@@ -137,7 +139,7 @@ async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
 const addressesOf = (baseUrl: string) =>
   loopbackAddresses.map((address) => `http://${address}:${new URL(baseUrl).port}`);
 
-/** A start that must be refused before anything serves. */
+/** Asserts that the service refuses to start with these settings, and says why. */
 const refused = (settings: NodeJS.ProcessEnv, message: RegExp, processes = 1) =>
   assert.rejects(async () => {
     const config = readConfig({ PORT: '0', ...settings });
@@ -286,8 +288,15 @@ describe('several processes on one port', () => {
       ...{ CONSOLE_PORT: '0', METRICS_PORT: '0' },
     };
     const config = await settlePort(readConfig(settings), settings);
-    // The processes get the environment of their supervisor, which is this process, and its output.
+    // This process is the supervisor. The processes inherit its environment, and their output comes
+    // here.
     cluster.setupPrimary({ silent: true });
+    let output = '';
+    const collect = ({ process: child }: Worker) =>
+      child.stderr?.on('data', (text) => {
+        output += text;
+      });
+    cluster.on('fork', collect);
     const { NODE_OPTIONS } = process.env;
     Object.assign(process.env, loopbackSettings);
     try {
@@ -295,7 +304,9 @@ describe('several processes on one port', () => {
         assert.match(explainStart(error).message, new RegExp(`^Port ${port} is in use\\..*$`));
         return true;
       });
+      assert.equal(output, '');
     } finally {
+      cluster.off('fork', collect);
       if (NODE_OPTIONS === undefined) delete process.env.NODE_OPTIONS;
       else process.env.NODE_OPTIONS = NODE_OPTIONS;
     }
@@ -388,6 +399,27 @@ async function drainEverywhere(node: ServeReady, caller: Account): Promise<void>
 }
 
 describe('nodes on one database', () => {
+  test('a worker delivers callbacks, and only its metrics have an address', async (t) => {
+    const url = await migratedDatabase();
+    const receiver = await startReceiver();
+    t.after(receiver.close);
+    const here = await startService({ databaseUrl: url });
+    t.after(here.close);
+    await queueCallbacks(here, await createAccount(here), [receiver.url]);
+    await here.deps.database.pool.query('update callbacks set due_at = created_at');
+    const ports = { PORT: '0', CONSOLE_PORT: '0', METRICS_PORT: '0' };
+    const listen = t.mock.method(net.Server.prototype, 'listen');
+    const config = readConfig({ ...envFor(url), ...ports });
+    const worker = await startSupervised(config, { role: 'worker', processes: 1, log });
+    t.after(worker.stop);
+    await until('the callback', () => receiver.received.length === 1);
+    const listening = listen.mock.calls.map(
+      (call) => (call.this as net.Server).address() as net.AddressInfo,
+    );
+    const { port } = new URL(worker.metricsUrl);
+    assert.deepEqual([...new Set(listening.map((one) => String(one.port)))], [port]);
+  });
+
   test('stop when they are told to while another one migrates the database', async () => {
     const url = await emptyDatabase();
     await onDatabase(url, async (other) => {
