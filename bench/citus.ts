@@ -10,7 +10,7 @@ export type CitusStep = { step: string; plain: Cost; citus: Cost };
 
 export type CitusResult = {
   steps: CitusStep[];
-  /** How many rows of `postings` each worker has. */
+  /** How many rows of `postings` each Citus worker has. */
   rows: number[];
 };
 
@@ -137,7 +137,7 @@ async function queueDeliveries({ own, deps, accounts, notifyUrl }: Shop, count: 
   await own.query('commit');
 }
 
-/** A new database on a server or a Citus cluster. It is dropped at the end. */
+/** Creates a database on a server or a Citus cluster. It is dropped at the end. */
 async function openDatabase(server: string): Promise<BenchDatabase> {
   const name = `bench_${process.pid}_${Date.now()}`;
   const nodes = await listNodes(server);

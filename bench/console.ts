@@ -373,9 +373,10 @@ async function fill(
 }
 
 /**
- * Fills the tables that do not belong to checkouts: merchants, integrations and people with a
- * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has
- * full pages of everything. Both have equally many waiting payouts: those of a few days.
+ * Fills the tables that do not belong to checkouts. It makes a hundredth of `total` merchants,
+ * integrations and people, and a tenth of `total` alerts, actions and payouts. It makes at least
+ * 500 of each, so that even the small database has full pages. Both databases have equally many
+ * drafts of payouts.
  */
 async function fillRegisters(
   client: pg.Client,

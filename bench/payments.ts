@@ -117,7 +117,7 @@ type Writes = { begin: string | null; statements: Logged[] };
 
 type Payment = { checkout_id: string; writes: Writes[] };
 
-/** Lets the server log one payment. */
+/** Makes one payment while the server logs every statement. Returns the payment's writes. */
 async function recordPayment(shop: Shop): Promise<Payment> {
   const settings = {
     log_statement: 'all',

@@ -58,7 +58,7 @@ async function close(deps: Deps, merchant_id: string, sales: number): Promise<nu
   return seconds;
 }
 
-/** A merchant with terms whose sales of the last days are owed and whose payout is due. */
+/** Creates a merchant whose sales of the last days are owed, and whose payout is due. */
 async function fill(deps: Deps, sales: number): Promise<string> {
   const { merchant, id: integration_id } = await createAccount(deps);
   const client = await deps.database.pool.connect();

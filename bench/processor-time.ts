@@ -22,9 +22,9 @@ export function ownMilliseconds(): number {
 }
 
 /**
- * The time of all server processes that a PostgreSQL has started, including those that have ended:
- * an autovacuum worker lives for less than a second. The time of the processes in `without` is left
- * out while they run.
+ * The time of all processes of a PostgreSQL server. Processes that have ended count too, because an
+ * autovacuum worker lives for less than a second. A process in `without` counts only after it has
+ * ended.
  */
 export function serverMilliseconds(postmaster: number, without: number[]): number {
   const running = childrenOf(postmaster).filter((pid) => !without.includes(pid));

@@ -36,8 +36,8 @@ const kinds = ['payment_intent', 'charge', 'balance_transaction'] as const;
 
 /**
  * Reconciles many records of the gateway, which runs in a separate process. Before each round the
- * bare adapter reads the same pages. The first round posts the fees; the others find them already
- * posted.
+ * bare adapter reads the same pages. The first round posts the fees; further rounds find them
+ * already posted.
  */
 export async function benchReconcile(
   options: { records: number; rounds: number },

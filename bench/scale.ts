@@ -151,7 +151,7 @@ async function measureAll(
   return costs;
 }
 
-/** The cost of one run of the work, in this process and in the database. */
+/** Runs the work, and returns the cost of one run, in this process and in the database. */
 async function measureHere(shop: Shop, times: number, work: () => Promise<unknown>) {
   const readBoth = () => ownMilliseconds() + shop.readServerCost();
   const before = readBoth();
@@ -162,9 +162,9 @@ async function measureHere(shop: Shop, times: number, work: () => Promise<unknow
 const heldSeconds = 7_200;
 
 /**
- * Claims the continuous check, so that the service does not run it. Beside many checkouts it always
- * runs, and beside few it pauses. It would add to each step by the time that the step takes, which
- * depends on what else the machine does. So it is measured by itself.
+ * Claims the continuous check, so that the service does not run it, because it is measured
+ * separately. With many checkouts the check always runs, and with few it pauses. So the longer a
+ * step takes on a busy machine, the more of the check it would include.
  */
 async function holdAudit({ deps: { database, clock } }: Shop): Promise<void> {
   for (;;) {

@@ -47,7 +47,7 @@ export type BenchDatabase = {
   url: string;
   /** The process of the server. On Citus it is the coordinator. */
   pid: number;
-  /** The processes of the workers of Citus. */
+  /** The process ids of the Citus workers. */
   workers: number[];
   /** The server's own log. Empty for a server that the bench did not start. */
   logFile: string;

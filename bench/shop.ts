@@ -194,7 +194,7 @@ export async function createSale({ accounts, url, notifyUrl, agent }: Shop): Pro
   };
 }
 
-/** The shopper types the card into the gateway's form. */
+/** Makes a card token, as the gateway's form does after the shopper has typed a card. */
 export async function enterCard(shop: Shop, sale: Sale): Promise<void> {
   sale.card_token = await createCardToken(shop.gateway);
 }

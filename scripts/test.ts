@@ -159,7 +159,7 @@ async function fillCompileCache(): Promise<void> {
   await new Promise((resolve) => child.once('close', resolve));
 }
 
-/** One Chromium for all files, if there is one on this machine. */
+/** Starts one Chromium for all files, if there is one on this machine. */
 async function startBrowser(): Promise<BrowserServer | null> {
   const { launchBrowserServer, noBrowser } = await import('../test/support/browser.ts');
   return noBrowser ? null : launchBrowserServer();

@@ -52,7 +52,7 @@ export type AppDeps = CheckoutDeps &
     money: AccessDeps['money'] & { stopReason(): Promise<string | null> };
   };
 
-/** The web side of the service. Registers the routes of every slice. */
+/** Builds the web side of the service, with the routes of every slice. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const headers = commonHeaders(deps.baseUrl);
   const app = createServer(deps, headers);

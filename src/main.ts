@@ -133,7 +133,7 @@ export async function createDeps(
   };
 }
 
-/** The database and its time, unless a simulation supplies its own. */
+/** Opens the database. Its clock is the service's, unless a simulation supplies another. */
 async function openBase(
   config: ReadyConfig,
   log: Logger,
@@ -171,7 +171,10 @@ function openMetrics({ database, clock }: Base, databaseClock: DatabaseClock | n
   });
 }
 
-/** The gateways within their limits, and the guard that keeps money from moving after a restore. */
+/**
+ * Opens the gateways within their limits, and the guard that keeps money from moving after a
+ * restore.
+ */
 function openGuarded(
   { gateways: settings, environment }: ReadyConfig,
   base: Base,
@@ -215,7 +218,7 @@ async function openRateLimitStore(
 /** The time that a process needs to stop, in addition to the time for its requests in flight. */
 export const stopMilliseconds = 3_000;
 
-/** The staff's console and, if there is one, the merchants'. */
+/** Builds the staff's console and, if there is one, the merchants'. */
 function buildConsoles({ console, merchantConsole: own, tls }: ReadyConfig, deps: Deps) {
   const staff = { app: buildConsole(deps, tlsAt(tls, console.host)), at: console };
   if (own === null) return [staff];
@@ -272,7 +275,9 @@ export async function startProcess(
         within(deps.clock, graceMilliseconds, flights.settled()),
       ]).then(() => {
         if (ended.signal.aborted) return;
-        if (flights.count() > 0) log.warn({ requests: flights.count() }, 'requests were cut off');
+        if (flights.count() > 0) {
+          log.warn({ requests: flights.count() }, 'requests in flight were cut off by the stop');
+        }
         for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });

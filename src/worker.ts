@@ -426,11 +426,12 @@ export function startWorker(
         isFruitful = false;
         const about = { err: error, work: work.name };
         // A stop does not wait for ever: it closes the database while work may still be running.
-        if (stopping.signal.aborted) deps.log.warn(about, 'due work was cut off by the stop');
-        else deps.log.error(about, 'due work failed');
+        if (stopping.signal.aborted)
+          deps.log.warn(about, 'a run of due work was cut off by the stop');
+        else deps.log.error(about, 'a run of due work failed');
       }
-      // Work that awaits rows pauses only if it could do nothing, so that it starts again with the
-      // next check.
+      // Work that awaits rows pauses only if it could do nothing. Otherwise the next check starts
+      // it again.
       if (!(work.awaits && isFruitful)) {
         await deps.clock.sleep(work.pauseSeconds * 1000, stopping.signal);
       }

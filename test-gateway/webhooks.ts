@@ -50,7 +50,7 @@ export function createWebhooks(webhook: Webhook): Webhooks {
         await response.body?.cancel();
         if (response.ok) return;
       } catch {
-        // The receiver is away. The next attempt may reach it.
+        // The receiver does not answer. The next attempt may reach it.
       }
       await pause(firstPauseMs * 2 ** attempt, stopped.signal);
     }

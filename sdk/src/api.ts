@@ -192,7 +192,7 @@ export type PaymentLink = {
     created_at: string;
     /** When it expires; null if it never does. */
     expires_at: string | null;
-    /** Its newest checkout; null before a shopper has continued from it. */
+    /** Its newest checkout; null until a shopper presses the button on the link’s page. */
     checkout_id: string | null;
   };
 };
@@ -256,7 +256,7 @@ export type PayoutLine = {
   client_reference_id: string | null;
   /** Cents before fees; negative if you owe them. */
   gross: number;
-  /** Our fee without VAT. */
+  /** Our fee, excluding VAT. */
   fee: number;
   /** The VAT on the fee. */
   vat: number;

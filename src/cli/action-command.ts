@@ -53,7 +53,7 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   });
 }
 
-/** Runs an action as part of a larger command. */
+/** Runs an action of the console for a command, and reads its answer. */
 export async function runAction<S extends Schemas, Deps, Read>(
   deps: Connection & Deps,
   action: Action<S, Deps, Read>,

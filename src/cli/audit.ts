@@ -1,4 +1,5 @@
 import { auditList } from '#operating/operations/audit.ts';
+import { plural } from '#platform/shared/plural.ts';
 import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { type Command, command, UsageError } from './command.ts';
@@ -30,9 +31,9 @@ const verify = command({
   usage: ['[--since NUMBER:HASH]'],
   help: `Checks the hashes that chain the operators' actions: each hash covers the action before it
 and the texts that people wrote. An erased text keeps its digest. The command changes nothing. If an
-action or a text was changed or deleted, it says which, and the exit code is 1. Keep the end that it
-prints outside the database, and pass it as --since next time: without it, a chain that was
-rewritten as a whole looks correct.
+action or a text was changed or deleted, it says which, and the exit code is 1. The last line names
+the end of the chain, NUMBER:HASH. Store that outside the database, and pass it as --since next
+time: without it, a chain that was rewritten as a whole looks correct.
 
   tranche audit verify --since 128:4f0c…`,
   options: { since: { type: 'string' } },
@@ -45,10 +46,10 @@ rewritten as a whole looks correct.
     const end = `${result.end.number}:${result.end.hash}`;
     context.print({ actions, texts_erased, end, differences }, () =>
       [
-        `${actions} action${actions === 1 ? '' : 's'}, ${differences.length === 0 ? 'nothing changed' : 'changed'}.`,
+        `${plural(actions, 'action')}, ${differences.length === 0 ? 'nothing changed' : 'changed'}.`,
         ...(texts_erased === 0
           ? []
-          : [`${texts_erased} text${texts_erased === 1 ? ' was' : 's were'} erased.`]),
+          : [`${plural(texts_erased, 'text was', 'texts were')} erased.`]),
         ...differences.map(({ kind, detail }) =>
           fill(`${context.terminal.accent(kind)} ${detail}`),
         ),

@@ -61,7 +61,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
   },
   {
     name: 'sandbox story',
-    summary: 'fill a sandbox with a season of business',
+    summary: 'fill a sandbox with a story of twelve weeks',
     load: async () => (await import('./sandbox-story.ts')).sandboxStory,
   },
   group('clock', "a sandbox merchant's clock", () => import('./clock.ts'), {

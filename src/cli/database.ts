@@ -10,6 +10,7 @@ import {
 import { claimInstallation, refuseOtherEnvironment } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { archiveDaysMin, archiveMessages } from '#purchases/shoppers/archive-messages.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { repairClock } from '#record/alerts/repair-clock.ts';
@@ -125,7 +126,7 @@ Correct the wrong clock first: its node refuses to serve until then.
     print(
       repair,
       () =>
-        `Repaired ${repair.list_positions} lists, ${repair.leases} leases and ${repair.due_rows} due times.`,
+        `Repaired ${plural(repair.list_positions, 'list')}, ${plural(repair.leases, 'lease')} and ${plural(repair.due_rows, 'due time')}.`,
     );
   },
 });
@@ -149,7 +150,7 @@ started again. Run the command as the owner of the tables.
     }
     const moved = await withMigrated(context, (connection) =>
       archiveMessages(connection, connection.operator, days, (count) =>
-        terminal.progress(`${count} messages`),
+        terminal.progress(plural(count, 'message')),
       ).catch((error: Error & { code?: string }) => {
         // 42501: the role may not delete attempts.
         if (error.code !== '42501') throw error;
@@ -157,7 +158,7 @@ started again. Run the command as the owner of the tables.
         throw new OperatorError(message, { cause: error });
       }),
     ).finally(() => terminal.endProgress());
-    print({ moved }, () => `Moved ${moved} messages to the archive.`);
+    print({ moved }, () => `Moved ${plural(moved, 'message')} to the archive.`);
   },
 });
 

@@ -23,7 +23,7 @@ export async function runDrill(
   const checks: Result[] = [];
   let isEverAccepted = false;
   for (const [index, check] of drillChecks.entries()) {
-    context.terminal.progress(`${index + 1} of ${drillChecks.length}: ${check.title} …`);
+    context.terminal.progress(`${index + 1} of ${drillChecks.length}: ${check.title}…`);
     const { name, title, expects, why, fix } = check;
     const result = { name, title, why, fix };
     const obstacle = findObstacle(drill, name);

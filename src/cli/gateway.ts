@@ -5,6 +5,7 @@ import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { capabilitiesOf } from '#gateway/adapters/read-settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { type Command, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';
@@ -50,8 +51,7 @@ blocks its checkout until \`tranche gateway release\`. It chooses the dates itse
         '--record chooses the dates itself and reads every gateway: leave out --from, --to and --gateway.',
       );
     }
-    const progress = (checked: number) =>
-      terminal.progress(`${count.format(checked)} gateway records`);
+    const progress = (checked: number) => terminal.progress(plural(checked, 'gateway record'));
     const answer = await withGateway(
       context,
       async (deps) => {
@@ -71,10 +71,10 @@ blocks its checkout until \`tranche gateway release\`. It chooses the dates itse
     const { checked, differences, recorded, not_compared } = answer;
     context.print(records ? answer : { checked, differences, not_compared }, () => {
       const ending = records ? `, ${count.format(recorded)} recorded` : '';
-      const of = `${count.format(checked)} gateway records${ending}`;
+      const of = `${plural(checked, 'gateway record')}${ending}`;
       if (differences.length === 0) return `${of}, no differences.`;
       return [
-        `${of}, ${count.format(differences.length)} differences:`,
+        `${of}, ${plural(differences.length, 'difference')}:`,
         ...differences.map(({ id, kind, reference, checkout_id, remedy }) =>
           [
             terminal.accent(`${kind} ${reference}`),
@@ -136,7 +136,7 @@ names the gateway that the report is about, by default the first one in the sett
   async run(context) {
     const [file = ''] = context.positionals;
     const { terminal } = context;
-    const progress = (rows: number) => terminal.progress(`${count.format(rows)} rows`);
+    const progress = (rows: number) => terminal.progress(plural(rows, 'row'));
     const answer = await withMigrated(context, async (deps) => {
       const log = pino({ level: 'silent' });
       const settings = await findGatewayNamed(deps.config, context.values.gateway);
@@ -147,12 +147,12 @@ names the gateway that the report is about, by default the first one in the sett
     const { rows, posted, unknown, unknown_payments } = answer;
     context.print(answer, () =>
       [
-        `${count.format(rows)} rows, ${count.format(posted)} fees posted.`,
+        `${plural(rows, 'row')}, ${plural(posted, 'fee')} posted.`,
         ...(unknown === 0
           ? []
           : [
               fill(
-                `${count.format(unknown)} fees belong to payments that are unknown here, not collected yet, or in another currency: ${unknown_payments.join(', ')}. Read the file again once those payments are recorded here.`,
+                `${plural(unknown, 'fee belongs', 'fees belong')} to payments that are unknown here, not collected yet, or in another currency: ${unknown_payments.join(', ')}. Read the file again once those payments are recorded here.`,
               ),
             ]),
       ].join('\n\n'),

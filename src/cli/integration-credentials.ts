@@ -56,8 +56,8 @@ The new one is shown only once. Hand it over safely.`,
 export const revoke = actionCommand(integrationActions.revoke, {
   name: 'integrations revoke',
   help: `Ends an integration permanently: within a second its client secrets stop working. Payments and
-refunds that have begun finish, and their callbacks are still signed with its key. If the signing
-key leaked, also rotate it with --overlap 0.
+refunds already in progress are completed, and their callbacks are still signed with its key. If the
+signing key leaked, also rotate it with --overlap 0.
 
   tranche integrations revoke ${exampleId}`,
   open: withMigrated,

@@ -84,7 +84,11 @@ export function describeDetails(terminal: Terminal, one: Details): string {
 /** The events that are sent to an integration, and the address that they go to. */
 export function describeEvents(one: Pick<Integration, 'events' | 'events_url'>): string | string[] {
   if (one.events.length === 0) return 'results of payments only';
-  return [one.events.join(', '), `to ${one.events_url ?? "each checkout's notify_url"}`];
+  const lines = [one.events.join(', ')];
+  if (one.events_url !== null) return [...lines, `to ${one.events_url}`];
+  if (one.events.some((kind) => kind !== 'payouts')) lines.push("to each checkout's notify_url");
+  if (one.events.includes('payouts')) lines.push("payouts to the newest checkout's notify_url");
+  return lines;
 }
 
 function describeLegacy(v1: Details['v1']): string | string[] {

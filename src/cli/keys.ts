@@ -1,5 +1,6 @@
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
 import { type Reencryption, reencryptKeys } from '#merchants/integrations/reencrypt-keys.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { reencryptAccounts } from '#purchases/payouts/set-bank-account.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type Command, command } from './command.ts';
@@ -34,7 +35,7 @@ key. To change the master key:
     print(
       { examined, reencrypted },
       () =>
-        `${examined} signing keys and bank accounts are encrypted with the current master key. ${reencrypted} of them have just been re-encrypted.`,
+        `Signing keys and bank accounts that are encrypted with the current master key: ${examined}. Re-encrypted just now: ${reencrypted}.`,
     );
   },
 });
@@ -45,7 +46,7 @@ async function reencryptAll(
 ): Promise<Reencryption> {
   const signing = await reencryptKeys(connection, connection.operator, {
     onProgress: ({ examined, reencrypted }) =>
-      progress(`${examined} signing keys examined, ${reencrypted} re-encrypted`),
+      progress(`${plural(examined, 'signing key')} examined, ${reencrypted} re-encrypted`),
   });
   const banks = await reencryptAccounts(connection, connection.operator);
   return {

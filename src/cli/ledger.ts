@@ -1,4 +1,5 @@
 import { checkLedger } from '#checks/books/audit-books.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { type Command, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fill } from './terminal.ts';
@@ -24,7 +25,7 @@ difference.
     ).finally(() => terminal.endProgress());
     const { checkouts, differences } = result;
     context.print(result, () => {
-      const of = `${count.format(checkouts)} checkout${checkouts === 1 ? '' : 's'}`;
+      const of = plural(checkouts, 'checkout');
       if (differences.length === 0) return `${of}, no differences.`;
       const shown = differences
         .slice(0, shownMax)
@@ -36,7 +37,7 @@ difference.
         );
       const more = differences.length - shown.length;
       return [
-        `${of}, ${count.format(differences.length)} difference${differences.length === 1 ? '' : 's'}:`,
+        `${of}, ${plural(differences.length, 'difference')}:`,
         ...shown,
         ...(more > 0 ? [`And at least ${count.format(more)} more. --json prints them all.`] : []),
       ].join('\n\n');

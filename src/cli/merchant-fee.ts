@@ -2,6 +2,7 @@ import { type ListedMerchant, mustSeeMerchant } from '#operating/operations/merc
 import type { TermsRow } from '#operating/operations/terms.schema.ts';
 import { readTerms, termsActions } from '#operating/operations/terms.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { runAction } from './action-command.ts';
 import { command, UsageError } from './command.ts';
 import { viewerOf, withMigrated } from './connect.ts';
@@ -74,7 +75,7 @@ function describe(
       below: [
         `on a refund, the fee is ${terms.refund_fee}`,
         terms.reserve_basis_points > 0
-          ? `reserve ${percent(terms.reserve_basis_points)} for ${terms.reserve_days} days`
+          ? `reserve ${percent(terms.reserve_basis_points)} for ${plural(terms.reserve_days, 'day')}`
           : null,
       ],
     })),

@@ -315,7 +315,7 @@ function describe(terminal: Terminal, merchant: ListedMerchant): string {
     ['Territory', `${territory} (${currency}, ${time_zone})`],
     ['Created', showTime(merchant.created_at)],
     ['Rules', describeRules(merchant)],
-    ['Preselected term', preselected_term === null ? null : `${preselected_term} payments`],
+    ['Preselected term', preselected_term === null ? null : describeTerm(preselected_term)],
     ['On statements', merchant.short_name],
     ['Page says', merchant.no_fees ? 'No interest. No fees.' : null],
     ['Contact', merchant.contact],
@@ -336,6 +336,8 @@ function describeRules(merchant: ListedMerchant): string[] {
     (rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`,
   );
 }
+
+const describeTerm = (term: number) => (term === 1 ? 'once-off' : `${term} payments`);
 
 /** `once-off, 3, 6 months` */
 function describeTerms({ terms }: Rule): string {

@@ -3,6 +3,7 @@ import type { MerchantRow } from '#merchants/merchant.ts';
 import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { findAccountInUse } from '#purchases/payouts/bank-account.sql.ts';
 import type { BankAccount } from '#purchases/payouts/bank-account.ts';
 import { bankFormats } from '#purchases/payouts/bank-file.ts';
@@ -128,7 +129,7 @@ const list = listCommand(payoutList, {
           payout.status,
           showMoney(payout.amount, merchant.territory),
         ],
-        below: [merchant.name, `${payout.lines} lines`],
+        below: [merchant.name, plural(payout.lines, 'line')],
       })),
     ),
 });
@@ -175,7 +176,7 @@ function describe(terminal: Terminal, found: ShownAlone): string {
     ...(payout.lines > lines.length
       ? [
           fill(
-            `And ${payout.lines - lines.length} more lines: \`tranche payouts statement ${payout.id}\`.`,
+            `And ${plural(payout.lines - lines.length, 'more line')}: \`tranche payouts statement ${payout.id}\`.`,
           ),
         ]
       : []),

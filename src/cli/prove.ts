@@ -10,6 +10,7 @@ import {
   proveRecord,
 } from '#checks/proof/prove.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { readAnchor } from './audit.ts';
 import { command } from './command.ts';
@@ -63,7 +64,7 @@ reconcile\`.
     try {
       await withMigrated(context, collect);
       const progress = (checked: number) =>
-        terminal.progress(`gateway: ${count.format(checked)} records`);
+        terminal.progress(`gateway: ${plural(checked, 'record')}`);
       const gateway = withoutGateway
         ? notCompared("The gateway's records: --without-gateway was given.")
         : await withGateway(context, (deps) => proveGateway(deps, progress), {

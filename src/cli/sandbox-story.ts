@@ -1,5 +1,6 @@
 import { playStory } from '#hosting/sandbox/story/play-story.ts';
 import { planSeason, type Season, weeksMax } from '#hosting/sandbox/story/season.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { merchantWork } from '#worker.ts';
 import { type Context, command, UsageError } from './command.ts';
@@ -17,7 +18,7 @@ export const sandboxStory = command({
   help: `Plays twelve weeks of a small shop in the running sandbox: about three hundred orders from
 forty shoppers, late payments, refunds, disputes, payouts and a receiver that is down for a day. All
 of it goes through the API, the payment page and the commands, while the merchant's clock moves
-forward. The same seed (1 by default) plays the same season, and --weeks only its beginning.
+forward. The same seed (1 by default) plays the same story, and --weeks only its beginning.
 --merchant names a merchant other than the demo merchant.
 
 It takes about a minute, and ends by comparing the books. The exit code is 1 if they differ.
@@ -36,7 +37,7 @@ It takes about a minute, and ends by comparing the books. The exit code is 1 if 
     const played = await play(context, seed, season).finally(() => terminal.endProgress());
     const seconds = Math.round(clock.now().since(begun).total('seconds'));
     const { checkouts, differences, now } = played;
-    const books = differences === 0 ? 'sound' : `${differences} differences`;
+    const books = differences === 0 ? 'sound' : plural(differences, 'difference');
     context.print({ checkouts, seconds, books }, () =>
       fields(terminal, [
         ['Checkouts', String(checkouts)],
@@ -57,7 +58,7 @@ function readNumber(text: string, option: string, max: number): number {
 
 async function play(context: Context, seed: number, season: Season) {
   const { terminal } = context;
-  terminal.progress('Preparing the merchant …');
+  terminal.progress('Preparing the merchant…');
   return await withWorker(context, async (deps) => {
     if (deps.config.environment === 'production') {
       throw new OperatorError('A story is played in a sandbox only, never in production.');
@@ -82,7 +83,7 @@ async function play(context: Context, seed: number, season: Season) {
       merchant,
       { ...addressesOf(sandbox), gateway },
       season,
-      (day, days, orders) => terminal.progress(`Day ${day} of ${days}: ${orders} orders`),
+      (day, days, orders) => terminal.progress(`Day ${day} of ${days}: ${plural(orders, 'order')}`),
     );
   });
 }

@@ -28,8 +28,8 @@ export const sandbox = command({
   help: `Starts the service, a test gateway and a demo shop on an embedded PostgreSQL in DATA_DIR
 (.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
 facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --story it first plays a
-season of orders, unless there are orders already; see \`tranche sandbox story\`. With --end-with it
-also stops when that process ends; \`npm start\` passes its own ID.
+story of twelve weeks, unless there are orders already; see \`tranche sandbox story\`. With
+--end-with it also stops when that process ends; \`npm start\` passes its own ID.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {
@@ -60,7 +60,7 @@ also stops when that process ends; \`npm start\` passes its own ID.
     // The service is loaded only here, so that other commands start quickly.
     const { startService } = await import('#hosting/running/supervisor.ts');
 
-    terminal.progress('Starting PostgreSQL and the service …');
+    terminal.progress('Starting PostgreSQL and the service…');
     const running = await startService(config, {
       role: 'all',
       processes: 1,
@@ -97,7 +97,7 @@ also stops when that process ends; \`npm start\` passes its own ID.
       if (values.story) story.play();
       await stopped;
       // If the reader of our output has ended too, printing would fail.
-      if (!json && !isOrphan) terminal.print('\nStopping …');
+      if (!json && !isOrphan) terminal.print('\nStopping…');
     } finally {
       await rm(sandboxFile, { force: true });
       await shop?.stop();
@@ -179,7 +179,7 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   }
 }
 
-/** A one-time link into the console; null if the console is not on this machine. */
+/** Creates a one-time link into the console. Returns null if the console is not on this machine. */
 async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string | null> {
   if (!config.console.allowsSignInLinks) return null;
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });

@@ -7,6 +7,7 @@ import {
   statementList,
 } from '#operating/operations/statements.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { plural } from '#platform/shared/plural.ts';
 import type { Issuer, MonthlyStatement } from '#purchases/payouts/monthly-statement.ts';
 import {
   monthlyFormats,
@@ -79,7 +80,7 @@ first business day after its month, on the merchant's clock, for a merchant with
         ],
         below: [
           row.merchant_name,
-          `${row.line_count} lines`,
+          plural(row.line_count, 'line'),
           row.id,
           row.corrects && `corrects ${row.corrects.reference}`,
         ],

@@ -49,7 +49,7 @@ export type Gateway = {
     return_url: string;
   }): Promise<PaymentState | RefusedData>;
 
-  /** Looks up a payment. Only this answer counts after a challenge, a time-out or a restart. */
+  /** Looks up a payment. Only this answer counts after a challenge, a timeout or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
   /** Finds the payment of an attempt whose reference never reached us, or null. */
@@ -472,11 +472,11 @@ export type RefundState = {
 };
 
 /**
- * The request may or may not have had its effect: a time-out, a closed connection, a 5xx, a key in
+ * The request may or may not have had its effect: a timeout, a closed connection, a 5xx, a key in
  * use. The caller keeps its row open and finds out later.
  */
 export class OutcomeUnknown extends Error {
-  /** `no_answer`: the gateway is away or fails. `too_many`: it asks for fewer requests. */
+  /** `no_answer`: it fails or does not answer. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;

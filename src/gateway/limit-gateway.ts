@@ -58,7 +58,7 @@ const tooManyPauseMs = 1_000;
 const tooManyPauseMsMax = 30_000;
 
 /**
- * One budget of requests and one circuit breaker for all uses of the gateway in this process
+ * Gives all uses of the gateway in this process one budget of requests and one circuit breaker
  * (decision 0049). A call that may not be sent throws `OutcomeUnknown`, like one that got no
  * answer: its row stays due.
  */

@@ -2,7 +2,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 // How long a claim on work at the gateway lasts, and when a request is repeated or looked up.
 
-/** Longer than one call to the gateway may take, with time to record its answer. */
+/** A claim lasts longer than one call to the gateway and the recording of its answer. */
 export const leaseSeconds = 40;
 
 /** The gateway remembers a key for 24 hours. After 23 we look up what was sent instead. */

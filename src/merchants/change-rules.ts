@@ -99,6 +99,6 @@ export async function changeRules(
 }
 
 const bandsRefused =
-  'Only an administrator of all merchants may add amounts or terms to the bands. You can only narrow them.';
+  'Only an administrator of the payment service may add amounts or terms to the bands. You can only narrow them.';
 
 const noMerchant = (id: string) => new OperatorError(`There is no merchant ${id}.`);

@@ -238,7 +238,7 @@ export function describeBands(rules: Rule[]): string {
   return `${ranges.map(({ from, to }) => `between ${from} and ${to}`).join(' or ')} cents`;
 }
 
-/** Longer than any real plan, and short enough for the payment page to list every date. */
+/** No real plan is longer, and the payment page can still list every date. */
 const termMax = 120;
 /** A hundred billion rand. Sums of many such amounts are still exact. */
 const amountMax = 10_000_000_000_000;

@@ -31,7 +31,7 @@ async function paidCheckout(): Promise<string> {
   return shopper.id;
 }
 
-/** A shopper with a plan, and the cookie of a session that a one-time link opened. */
+/** Makes a shopper with a plan, who has a session from a one-time link. */
 async function signedInShopper() {
   const shopper = await paying.shopper();
   await shopper.pay(3);

@@ -398,7 +398,7 @@ describe('an intermediary', () => {
       assert.equal((await config(id)).status, 200);
     }
     assertLimited(await config(merchantId(0)), 3600);
-    // All merchants that it does not manage share one window.
+    // All merchants that the intermediary does not manage share one window.
     for (const id of [randomUUID(), 'x', merchantId(2), randomUUID(), '%00']) {
       assert.equal((await config(id)).status, 404);
     }

@@ -134,7 +134,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser }, () =
           .map(({ className }) => className)`);
         assert.deepEqual(animated, [], 'what is there from the start does not slide in');
         await term(page, 3).check();
-        await page.getByText('By paying, you agree').waitFor();
+        await page.getByText('By paying you agree').waitFor();
         await typeCard(page, visa);
         // Choosing a term moves what is below it. In a slow browser that shift comes too late after
         // the input, and would count as an unexpected one.
@@ -169,7 +169,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser }, () =
       await page.getByRole('button', { name: 'Show the order (2 items)' }).click();
       await page.getByText('2 at R 450,00').waitFor();
       assert.equal(await term(page, 1).isChecked(), true);
-      assert.equal(await page.getByText('By paying, you agree').count(), 0);
+      assert.equal(await page.getByText('By paying you agree').count(), 0);
 
       await term(page, 3).check();
       await page.getByText('R 333,35 today, then R 333,33 a month').waitFor();
@@ -184,10 +184,10 @@ describe('the hosted page, served by the real server', { skip: noBrowser }, () =
           ),
         );
       for (const date of dates) await page.getByText(date, { exact: true }).waitFor();
-      const consent = await page.getByText('By paying, you agree').textContent();
+      const consent = await page.getByText('By paying you agree').textContent();
       assert.equal(
         consent?.replaceAll('\u00a0', ' '),
-        `By paying, you agree that we may also charge this card R 333,33 on ${dates[0]} and R 333,33 on ${dates[1]}, without asking you again.`,
+        `By paying you agree that this card is also charged R 333,33 on ${dates[0]} and R 333,33 on ${dates[1]}, without asking you again.`,
       );
       await typeCard(page, visa);
       await page.getByRole('button', { name: 'Pay R 333,35 now' }).waitFor();

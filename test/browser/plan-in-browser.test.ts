@@ -231,7 +231,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
         await page.getByText('R 500,00 is late.').waitFor();
         await page.context().clearCookies();
         await page.reload();
-        // The page does not tell a finder of the card that it was reported.
+        // A person who found the card must not learn from the page that it was reported.
         await page.getByText('Your bank declined this card. It costs you nothing extra.').waitFor();
         await payNow(page).click();
         await page.getByLabel('E-mail address').fill('thandi@example.com');
@@ -343,7 +343,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
     await page.getByRole('link').click();
   }
 
-  /** The token in the newest mail to the shopper. */
+  /** Sends the mails that are due. Returns the token in the newest mail to the shopper. */
   async function mailedToken({ shopper }: Visit): Promise<string> {
     await workOnce(shop().paying);
     const { rows } = await shop().paying.service.deps.database.pool.query(

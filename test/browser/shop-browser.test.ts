@@ -34,7 +34,10 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     await folder?.remove();
   });
 
-  /** A new visitor. At the end there are no console errors and no requests to other origins. */
+  /**
+   * Plays the scenario as a new visitor, and asserts that there are no console errors and no
+   * requests to other origins.
+   */
   async function visit(
     scenario: (page: Page, context: BrowserContext) => Promise<void>,
     tolerates?: RegExp,
@@ -167,7 +170,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   const mailsIn = (mailbox: Page, subject: RegExp) =>
     mailbox.getByRole('listitem').filter({ hasText: subject });
 
-  /** A tab with the mailbox before the shopper has any mail. It is never loaded again. */
+  /** Opens the mailbox in a tab before the shopper has any mail. The tab is never loaded again. */
   async function openMailbox(context: BrowserContext): Promise<Page> {
     const mailbox = await context.newPage();
     // On a phone, the message that is being read covers the list.

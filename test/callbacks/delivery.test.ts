@@ -65,7 +65,7 @@ after(async () => {
 
 const answers = new Map<string, Answering>();
 
-/** A separate path at the receiver, and its answers. */
+/** Gives a test its own path at the receiver, with these answers. */
 function place(answer: Answering): { url: string; path: string; received(): Received[] } {
   const path = `/${randomUUID()}`;
   answers.set(path, answer);
@@ -97,7 +97,7 @@ const at = (attempt: CallbackAttempt | undefined) =>
 const minutesBetween = (one: CallbackAttempt | undefined, other: CallbackAttempt | undefined) =>
   at(one).until(at(other)).total('minutes');
 
-/** A checkout that its shopper cancelled, and the page after that. */
+/** Creates a checkout that its shopper cancels. Returns the page after that. */
 async function cancelled(notify_url: string, account?: Account) {
   const shopper = await paying.shopper({ notify_url }, account);
   const page = await shopper.cancel();

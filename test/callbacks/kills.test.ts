@@ -11,7 +11,10 @@ import { checkoutBody, isLong, runs } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-/** A sandbox and a receiver. Each test has its own, because each changes the answers. */
+/**
+ * Starts a sandbox and a receiver. Each test has its own, because each changes the receiver's
+ * answers.
+ */
 async function startScene(t: TestContext) {
   const folder = await temporaryFolder();
   const receiver = await startReceiver();
@@ -27,7 +30,7 @@ async function startScene(t: TestContext) {
   return {
     receiver,
     signing_key: sandbox.file.integration.signing_key,
-    /** A checkout whose callback goes to a path of its own. */
+    /** Creates a checkout whose callback goes to a path of its own. */
     async create(): Promise<{ id: string; payment_url: string; at: string }> {
       orders += 1;
       const at = `/order-${orders}`;

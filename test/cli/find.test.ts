@@ -53,7 +53,7 @@ const find = async (text: string, ...options: string[]): Promise<Found[]> =>
 const idsOf = (found: { id: string }[]) => found.map(({ id }) => id).sort();
 
 let number = 0;
-/** A checkout of a shopper that no other test uses. */
+/** Creates a checkout of a shopper that no other test uses. */
 async function create(account = paying.account, customer: object = {}) {
   number += 1;
   const reference = `find-${number}-${Math.random().toString(36).slice(2)}`;

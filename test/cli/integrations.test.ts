@@ -133,7 +133,7 @@ test('a bad change of managed merchants changes nothing', async () => {
   );
   await tranche.refused(
     1,
-    /in both --add and --remove/,
+    /cannot be both added and removed/,
     ...manage,
     '--add',
     other,

@@ -248,7 +248,7 @@ async function listen(answer: Answering): Promise<Receiver> {
   return receiver;
 }
 
-/** An unpaid order of the shop, whose receiver has its own path. */
+/** Places an unpaid order in the shop, and gives it a path of its own at the receiver. */
 async function placeOrder(answerTo: (order: Order) => Answering) {
   orders += 1;
   const reference = `order-${orders}`;

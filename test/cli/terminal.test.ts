@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { byDay, createTerminal, fields, table, toPrintedJson } from '#cli/terminal.ts';
 
-/** A terminal with colours, and everything that was written to it. */
+/** Makes a terminal with colours. `written` returns everything that was written to it. */
 function open(columns?: number) {
   let written = '';
   const output = {

@@ -22,11 +22,11 @@ const coordinator = 0;
 const workers = [1, 2];
 const awayMilliseconds = 20_000;
 
-/** The deadline of a request. A crashed worker replays its log before it answers again. */
+/** The deadline of a request. A crashed Citus worker replays its log before it answers again. */
 const deadlineSeconds = '40';
 
 /**
- * The merchants of the other worker notice the loss of a worker, but do not wait for its return.
+ * The merchants of one Citus worker notice the loss of the other, but do not wait for its return.
  */
 const othersPauseSecondsMax = 10;
 
@@ -39,7 +39,7 @@ type Servers = {
   start(server: number): Promise<void>;
   /** The server with the rows of a merchant or an integration. */
   serverOf(table: 'checkouts' | 'idempotency_keys', id: string): Promise<number>;
-  /** Transactions on workers that are neither committed nor rolled back. */
+  /** Transactions on Citus workers that are neither committed nor rolled back. */
   countPrepared(): Promise<number>;
   casualties(): string[];
 };
@@ -266,7 +266,10 @@ async function placeMerchants(
   return { merchants, others: new Set(others) };
 }
 
-/** Two hundred refunds of one checkout at once are a queue. The last ones find nothing left. */
+/**
+ * Requests two hundred refunds of one checkout at once. They queue, and the last ones find nothing
+ * left.
+ */
 async function tryManyRefunds(
   service: Service,
   paid: Paid,

@@ -165,7 +165,7 @@ export async function startServers(
         });
         if (answer.ok) return ((await answer.json()) as { members: Member[] }).members;
       } catch {
-        // This node is away: ask the next one.
+        // This node does not answer, so ask the next one.
       }
     }
     return [];

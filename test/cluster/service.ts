@@ -122,8 +122,8 @@ export async function startNodes(
       'frontend public',
       `  bind 127.0.0.1:${frontPort}`,
       ...retryRules,
-      // While the database is away no node is ready. Requests then wait at the nodes that are
-      // alive.
+      // While the database does not answer, no node is ready. Requests then wait at the nodes that
+      // are alive.
       '  use_backend ready if { nbsrv(ready) gt 0 }',
       '  default_backend alive',
       ...['ready', 'alive'].flatMap((name) => [

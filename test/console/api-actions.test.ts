@@ -60,7 +60,7 @@ async function done(answer: ReturnType<typeof post>) {
   return body;
 }
 
-/** The message of an action that was refused. */
+/** Asserts that an action was refused with this status. Returns the message of the refusal. */
 async function refused(status: number, answer: ReturnType<typeof post>): Promise<string> {
   const { status: given, body } = await answer;
   assert.equal(given, status, JSON.stringify(body));
@@ -80,7 +80,7 @@ const bankAccount = {
   account_number: '0123456789',
 };
 
-/** A merchant with a bank account and one sale, which the next payout pays. */
+/** Creates a merchant with a bank account and one sale, which the next payout pays. */
 async function createPayee(): Promise<Account> {
   const account = await createAccount(paying.service);
   const { deps } = paying.service;
@@ -565,7 +565,7 @@ describe('above the threshold of a merchant', () => {
       setMode(scoped, 'auto'),
       post(scoped, '/api/integrations', { merchant_id: id, refund_mode: 'auto' }),
     ]) {
-      assert.match(await refused(403, answer), /^Only an administrator of all merchants/);
+      assert.match(await refused(403, answer), /^Only an administrator of the payment service/);
     }
     const url = `/api/checkouts/${shopper.id}/refunds`;
     const body = { amount: 20_001, request_id: paying.service.deps.random.uuid() };
@@ -735,7 +735,10 @@ describe('above the threshold of a merchant', () => {
     const rotation = { credential: 'client_secret', overlap_seconds: 0 };
     const rotate = (by: ConsolePerson) =>
       post(by, `/api/integrations/${account.id}/rotate`, rotation);
-    assert.match(await refused(403, rotate(scoped)), /only an administrator of all merchants/);
+    assert.match(
+      await refused(403, rotate(scoped)),
+      /only an administrator of the payment service/,
+    );
     // Other credentials of the merchant get no automatic approval for this integration's checkouts.
     const wanted = { merchant_id: merchant.id, refund_mode: 'manual' };
     const issued = { ...(await done(post(scoped, '/api/integrations', wanted))), merchant };
@@ -1193,7 +1196,7 @@ describe('the actions of the command line', () => {
     const merchant_ids = [merchant.id];
     const own = await addPerson(paying.service, { roles: ['admin'], merchant_ids });
     const higher = { ...limit, max_requests: 1_000_000_000 };
-    assert.match(await refused(403, post(own, `${url}/limit`, higher)), /administrator of all/);
+    assert.match(await refused(403, post(own, `${url}/limit`, higher)), /of the payment service/);
     await done(post(own, `${url}/limit`, { ...limit, max_requests: 1 }));
     await done(post(admin, `${url}/limit`, limit));
     await done(post(admin, `${url}/require-signing`));
@@ -2086,7 +2089,9 @@ describe('every action', () => {
     'POST /api/session/invitation',
   ];
 
-  /** The database goes away for the request that has committed something, and for no other. */
+  /**
+   * Makes the database unreachable for the request that has committed something, and for no other.
+   */
   async function withoutDatabaseAfterCommit<T>(work: () => Promise<T>): Promise<T> {
     const { pool } = paying.service.deps.database;
     const connect = pool.connect.bind(pool) as (...all: unknown[]) => unknown;
@@ -2396,7 +2401,7 @@ describe('every action', () => {
     );
 
     for (const [name, prepare] of Object.entries(actions)) {
-      // The money guard remembers for a second that the database was away.
+      // The money guard remembers for a second that the database did not answer.
       paying.clock.advance({ seconds: 2 });
       const { url, body, by = admin } = await prepare();
       const method = name.split(' ')[0] as 'POST' | 'PATCH' | 'DELETE';
@@ -2420,7 +2425,7 @@ describe('every action', () => {
   });
 });
 
-test('no season is offered where there are orders, and one is played at a time', async (t) => {
+test('no story is offered where there are orders, and one is played at a time', async (t) => {
   const { deps } = paying.service;
   const played: string[] = [];
   let isPlaying = false;

@@ -569,7 +569,7 @@ describe('a file', () => {
     );
   });
 
-  /** Enough merchants for three pages of a download, many of them with the same time. */
+  /** Creates enough merchants for three pages of a download, many of them with the same time. */
   async function addMerchants(t: TestContext): Promise<string[]> {
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query<{ id: string }>(

@@ -32,7 +32,7 @@ import { tamper } from '../support/tamper.ts';
 // about ours. A slow processor may take as long as it needs to write 66,000 rows as JSON. Other
 // processors do that in less than 100 ms.
 
-/** More lines than a month's document may list. Above that limit it has only the sums. */
+/** A month's document with this many lines is above its limit, so it has only the sums. */
 const rowCount = isLong ? 100_000 : 25_000;
 /** The rows that one statement may return: more than a page of a file, and less than all. */
 const rowsMax = 5_000;
@@ -247,7 +247,10 @@ async function askHealth(): Promise<void> {
   await once(response, 'end');
 }
 
-/** The longest processor time of this thread from one answer of /healthz to the next. */
+/**
+ * Asks /healthz until the function that it returns is called. That returns the longest processor
+ * time of this thread between two answers.
+ */
 function watchHealth(): () => Promise<number> {
   let longest = 0;
   let isOn = true;
@@ -405,7 +408,7 @@ describe('with very many rows behind each answer, the console reads few at once,
   test('the page of a shopper, which has the newest refunds and counts the others', async () => {
     for (const action of ['', 'state']) {
       await late.send('GET', action);
-      // The first page has refunds, the second one attempts, collections and disputes as well.
+      // The first page has refunds. The second one also has attempts, collections and disputes.
       for (const shopper of [refunded, paid]) {
         const answer = await answering(`/pay/…/${action}`, () => shopper.send('GET', action));
         assert.equal(answer.status, 200);

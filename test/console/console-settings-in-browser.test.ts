@@ -104,7 +104,9 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [account.id]);
     await page.goto(page.url());
     await page.getByRole('button', { name: 'Change who approves refunds' }).click();
-    await page.getByText('Only an administrator of all merchants can end the review.').waitFor();
+    await page
+      .getByText('Only an administrator of the payment service can end the review.')
+      .waitFor();
     await page.getByRole('combobox', { name: 'Refunds' }).click();
     const auto = page.getByRole('option', { name: 'Approved at once', disabled: true });
     await auto.waitFor();
@@ -117,7 +119,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
       ['500,00', true],
     ] as const) {
       await threshold.fill(amount);
-      const refusal = page.getByText('Only an administrator of all merchants can raise');
+      const refusal = page.getByText('Only an administrator of the payment service can raise');
       await refusal.waitFor({ state: isAllowed ? 'detached' : 'visible' });
       assert.equal(await send.isEnabled(), isAllowed, amount);
     }

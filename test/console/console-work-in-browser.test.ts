@@ -409,7 +409,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const { host } = rows[0];
     await page.goto(`${url}/callbacks?host=${encodeURIComponent(host)}`);
     await page.getByRole('button', { name: 'Resend all that match…' }).click();
-    await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
+    await page
+      .getByRole('button', { name: `Resend all callbacks to ${host} that were given up` })
+      .click();
     await page.getByText('Resending callbacks').waitFor();
     // There are more than are counted, so the panel only says how many are done.
     await pool.query('update bulk_actions set total = null where finished_at is null');

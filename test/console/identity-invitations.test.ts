@@ -193,7 +193,7 @@ describe('an invitation at the console', () => {
     assert.deepEqual([released.roles, released.is_registered], [['support', 'refunds'], false]);
     const alert = await alertAbout(person.id);
     assert.deepEqual([alert.kind, alert.caused_by], ['ways_in_replaced', second.email]);
-    assert.match(alert.detail ?? '', /1 passkeys and 1 sessions ended/);
+    assert.match(alert.detail ?? '', /1 passkey and 1 session ended/);
     const subjects = (await mailsTo('thandi@example.com')).map(({ subject }) => subject);
     assert.ok(subjects.includes('Your console passkeys and sessions have ended'));
   });
@@ -753,7 +753,7 @@ describe('a mail about a person’s access', () => {
     );
     return rows.map(({ subject, text }) => `${subject}\n${text}`);
   };
-  /** Every change of access, by the staff at the console and by the command line. */
+  /** Makes every change of access, by the staff at the console and by the command line. */
   async function playAll(email: string, merchant_ids: string[] | null) {
     const [staff, second] = [await admin(), await admin()];
     const deps = { ...service.deps, origin: cli };
@@ -1074,7 +1074,7 @@ describe('a merchant’s administrator who invites', () => {
       if (way === 'wider access') continue;
       const alert = await alertAbout(wanted.id);
       assert.equal(alert.kind, 'ways_in_replaced', way);
-      assert.match(alert.detail ?? '', /1 passkeys and 1 sessions ended/);
+      assert.match(alert.detail ?? '', /1 passkey and 1 session ended/);
     }
   });
 

@@ -77,7 +77,7 @@ async function paid(): Promise<string> {
   return shopper.id;
 }
 
-/** A refund that a person requests, in parts. Another request waits until it is approved. */
+/** Requests a refund in parts. Another request waits until it is approved. */
 function refundInParts(name: string, amounts: number[], approvals: number): Action {
   return {
     name,
@@ -130,7 +130,7 @@ const bankAccount = {
   account_number: '0123456789',
 };
 
-/** A merchant that is paid to an account, with a payout in this status. */
+/** Creates a merchant with a confirmed account and a payout. Returns the payout's id. */
 async function createPayout(status: 'draft' | 'exported'): Promise<string> {
   const { deps } = paying.service;
   const { merchant } = await createAccount(paying.service);
@@ -174,7 +174,7 @@ function decidePayout(name: string, from: 'draft' | 'exported', verb: string, to
   };
 }
 
-/** The invited person accepts, and is signed in. */
+/** Lets the invited person accept, and signs them in. */
 async function register(id: string, email: string): Promise<ConsolePerson> {
   await query('update people set oidc_subject = id::text, registered_at = now() where id = $1', id);
   return await openAnotherSession(paying.service, { id, email, cookie: '', session_id: '' });

@@ -171,7 +171,7 @@ test('a revocation of access is posted and logged, where it survives a restore',
   await tranche.refused(1, /cannot be read \(ENOENT\)/, 'operators', 'confirm', '--log', '/none');
 });
 
-/** A process that starts now, with its console. Its gateway answers when the test lets it. */
+/** Starts a process with its console. Its gateway answers when the test lets it. */
 async function startProcess() {
   const { deps } = service;
   const gateway = { answers: false };
@@ -187,7 +187,9 @@ async function startProcess() {
   return { gateway, money, deps: started, app: await openConsole({ deps: started }) };
 }
 
-/** The database as a process left it, on this server or on another one. */
+/**
+ * Makes the database look as a process left it that had opened access, on this server or another.
+ */
 async function leaveOpen(server?: string): Promise<void> {
   const { db } = service.deps.database;
   await resumeMoney(db);

@@ -78,7 +78,7 @@ const steps = fc.array(
   { minLength: 10, maxLength: 30 },
 );
 
-/** A merchant with a paid checkout and two payouts, and the people who work on it. */
+/** Creates a merchant with a paid checkout and two payouts, and the people who work on them. */
 async function createWorld(given: Given[]) {
   const { service } = paying;
   const account = await createAccount(service);
@@ -116,7 +116,7 @@ async function createWorld(given: Given[]) {
   return { account, shopper, colleagues, credentials, typed, seenBy, isNewSince, selves };
 }
 
-/** A passkey of long ago, with which the person is signed in. */
+/** Adds an old passkey, with which the person is signed in. */
 async function addPasskey(person_id: string): Promise<void> {
   const long = timestamp(paying.clock.now().subtract({ hours: 48 }));
   const id = paying.service.deps.random.uuid();
@@ -252,7 +252,8 @@ async function take(world: World, step: Step): Promise<void> {
 }
 
 /**
- * A merchant's administrator invites an address of their own, and waits until its passkey is old.
+ * Lets a merchant's administrator invite their own second identity, and wait until its passkey is
+ * old.
  */
 async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<void> {
   const { service } = paying;
@@ -279,7 +280,7 @@ async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<
 }
 
 /**
- * A person gives a colleague, or themselves, every role, or makes them the merchant's
+ * Lets a person give a colleague, or themselves, every role, or make them the merchant's
  * administrator.
  */
 async function changePerson(world: World, step: Step, by: ConsolePerson): Promise<void> {

@@ -34,8 +34,8 @@ function makeReadOnly(startup: Buffer): Buffer {
 }
 
 /**
- * A separate host in front of the test server. A standby is read only and started at another time.
- * A frozen host greets, and then says nothing.
+ * Opens a separate host in front of the test server. A standby is read only, and has another start
+ * time. A frozen host greets, and then says nothing.
  */
 async function openHost(kind: 'primary' | 'standby' | 'frozen' = 'primary') {
   const target = new URL(created.url);
@@ -91,7 +91,7 @@ async function openHost(kind: 'primary' | 'standby' | 'frozen' = 'primary') {
   return Object.assign(host, { address: `127.0.0.1:${port}` });
 }
 
-/** A host at which nothing listens. */
+/** Finds a host at which nothing listens. */
 async function closedHost(): Promise<string> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

@@ -202,7 +202,7 @@ test('a connection on which the server became read only leaves the pool', async 
 });
 
 describe('a connection pooler, which shows process ids of its own', () => {
-  /** A proxy that changes the process id in the server's greeting. */
+  /** Starts a proxy that changes the process id in the server's greeting. */
   async function startPooler(address: string): Promise<{ url: string; close(): void }> {
     const target = new URL(address);
     const open = new Set<net.Socket>();
@@ -292,7 +292,7 @@ describe('a connection pooler, which shows process ids of its own', () => {
     }
   });
 
-  test('takes no migrations: their time-outs would stay on connections of other clients', async () => {
+  test('takes no migrations: their timeouts would stay on connections of other clients', async () => {
     const empty = await createEmptyDatabase();
     const pooler = await startPooler(empty.url);
     try {

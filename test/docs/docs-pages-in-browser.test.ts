@@ -147,7 +147,10 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     { width: 320, colorScheme: 'light' },
   ] as const;
 
-  /** The first page of a process takes much longer than the next ones, so all tests share one. */
+  /**
+   * Opens a page in a tab that all tests share, because the first page of a process takes much
+   * longer than the next ones.
+   */
   async function open(
     path: string,
     { width, colorScheme }: (typeof looks)[number] = looks[0],

@@ -36,7 +36,7 @@ const faults = [
 ] as const;
 type Fault = (typeof faults)[number];
 
-/** A proxy to the database that breaks when the test says so. */
+/** Opens a proxy to the database, which breaks when the test says so. */
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
@@ -149,7 +149,10 @@ async function ids({ table }: Kind): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Every invariant but those of payments: this test marks checkouts as paid without a gateway. */
+/**
+ * Asserts every invariant but those of payments, because this test marks checkouts as paid without
+ * a gateway.
+ */
 async function assertWhole(): Promise<void> {
   const names = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
   const now = new Date().toISOString();

@@ -24,9 +24,9 @@ import {
 import { until } from '../support/until.ts';
 
 // The peer of a connection vanishes without a word, as when a machine loses power. This side
-// notices nothing before a time-out (decision 0013).
+// notices nothing before a timeout (decision 0013).
 
-/** A proxy to the database. A frozen connection stays open but no longer carries anything. */
+/** Opens a proxy to the database. A frozen connection stays open but no longer carries anything. */
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const open = new Set<net.Socket>();
@@ -82,7 +82,10 @@ async function openLine(databaseUrl: string) {
   });
 }
 
-/** How Citus ends a statement that waits for a worker when the coordinator's postmaster is gone. */
+/**
+ * Citus ends a statement that waits for a Citus worker with this code when the coordinator's
+ * postmaster is gone.
+ */
 const citusEnd = 'XX000';
 
 /** PostgreSQL's last message on a connection that it closes. */
@@ -169,7 +172,8 @@ describe('a statement without an answer', () => {
     try {
       await holder.connect();
       let outcome = '';
-      // The connection is rightly cut if the server pauses so long that it answers no question.
+      // The connection is rightly cut if the server pauses for so long that it does not answer, so
+      // a few rounds are allowed.
       for (let round = 1; outcome !== 'went on' && round <= 5; round += 1) {
         outcome = '';
         await holder.query('select pg_advisory_lock(4711)');

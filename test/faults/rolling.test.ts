@@ -26,7 +26,7 @@ import { until } from '../support/until.ts';
 
 // A release replaces the nodes behind a load balancer one by one, while merchants create checkouts.
 // The newer program is this one with one more migration. `npm run test:long` also takes the newest
-// release, if this checkout knows one.
+// release, if this clone has its tag.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let newer: string;

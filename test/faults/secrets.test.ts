@@ -36,7 +36,7 @@ const readLog = () => fs.readFile(inFolder('tranche.log'), 'utf8');
 /** Values that must appear only where the service showed them, by name. */
 type Secrets = Map<string, string>;
 
-/** A merchant's day, mistakes included. */
+/** Plays a merchant's day, with its mistakes. */
 async function useEverything(secrets: Secrets): Promise<void> {
   const { base_url, integration, merchant } = sandbox.file;
   const keep = (name: string, value: string) => secrets.set(`${name} ${secrets.size}`, value);
@@ -132,7 +132,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   });
 }
 
-/** The one-time link of the sandbox, a session, an invitation, and links that are wrong. */
+/** Uses the one-time link of the sandbox, a session, an invitation, and links that are wrong. */
 async function useConsole(keep: (name: string, value: string) => void): Promise<void> {
   const { console_url, console_sign_in_url } = sandbox.file;
   const { env } = sandbox;

@@ -79,7 +79,7 @@ const cases = [
   ],
 ] as const;
 
-/** A shopper who pays or cancels, and whose request is in flight at the gateway. */
+/** Lets a shopper pay or cancel, until the request is in flight at the gateway. */
 async function begin([about, strike, ending]: (typeof cases)[number]) {
   const created = await post(
     `${sandbox.file.base_url}/api/checkouts`,
@@ -116,7 +116,7 @@ async function begin([about, strike, ending]: (typeof cases)[number]) {
   return { about, id, ending, send };
 }
 
-/** The service that runs now finds the outcome of a request that was in flight. */
+/** Waits until the service that runs now has found the outcome of a request that was in flight. */
 async function assertSettled({ id, ending, send }: Awaited<ReturnType<typeof begin>>) {
   const status = ending === 'pay' ? 'successful' : 'cancelled';
   await until('the outcome', async () => (await send('state')).status === status);

@@ -43,7 +43,7 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<Timed> {
   return { ...sandbox, startSeconds: (performance.now() - begun) / 1000 };
 }
 
-/** A start that must be refused. */
+/** Starts a sandbox that must refuse to start. Returns its exit code. */
 async function startRefused(
   settings: NodeJS.ProcessEnv,
 ): Promise<Program & { code: number | null }> {
@@ -82,7 +82,10 @@ function assertSameDemo(second: Sandbox, { file: { merchant, integration } }: Sa
   assert.ok(second.stdout().includes(integration.signing_key));
 }
 
-/** A second start is refused with one sentence, and the sandbox that runs is unharmed. */
+/**
+ * Asserts that a second start is refused with one sentence, and that the sandbox that runs is
+ * unharmed.
+ */
 async function refuseSecond(first: Sandbox): Promise<void> {
   const second = await startRefused({});
   assert.equal(second.code, 1);
@@ -97,8 +100,8 @@ async function refuseSecond(first: Sandbox): Promise<void> {
 }
 
 /**
- * One request waits for a lock, and of another one only a part was sent. Ctrl-C comes twice at once,
- * as npm passes it on.
+ * Stops the sandbox while one request waits for a lock, and only a part of another was sent. Ctrl-C
+ * comes twice at once, as npm passes it on.
  */
 async function stopWhileBusy(t: TestContext, sandbox: Timed): Promise<void> {
   const { base_url, integration, database_url } = sandbox.file;

@@ -12,8 +12,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// All merchants share commits. One merchant's locked rows, or a Citus worker that is away, must not
-// delay the others.
+// All merchants share commits. One merchant's locked rows, or a Citus worker that does not answer,
+// must not delay the others.
 
 let service: Service;
 before(async () => {
@@ -99,7 +99,7 @@ test('merchants share commits again once the lock is gone', async () => {
 test('merchants whose Citus worker is away wait for it, and the others are served', async () => {
   const away = await createAccounts(8);
   const others = await createAccounts(5);
-  // The error is what Citus reports for a statement that needs such a worker.
+  // Citus reports this error for a statement that needs a worker which does not answer.
   const ids = away.map(({ merchant }) => `'${merchant.id}'`).join(', ');
   await onDatabase(service.databaseUrl, (client) =>
     client.query(`

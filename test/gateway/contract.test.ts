@@ -767,7 +767,7 @@ function stories(name: string, local: ContractSubject): void {
         });
       }
 
-      test('latency: a payment that happens after the time-out is found by a retry', async () => {
+      test('latency: a payment that happens after the timeout is found by a retry', async () => {
         const payment = await newPayment(local, '4242424242424242');
         const asked = local.requestOf('authorise', payment);
         await local.fault({ fault: 'latency', ms: 600_000, times: 100, ...asked });
@@ -880,7 +880,7 @@ function stories(name: string, local: ContractSubject): void {
         await unknown(() => gone.gateway.authorise(payment));
       });
 
-      /** The answer, once the key is no longer in flight. */
+      /** Asks until the key is no longer in flight. Returns the answer. */
       async function settled<T>(ask: () => Promise<T>): Promise<T> {
         for (let left = 5_000; ; left -= 1) {
           try {
@@ -1494,7 +1494,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     );
   });
 
-  /** The adapter with a gateway that sends the answers that a test queues. */
+  /** Starts a gateway that sends the answers that a test queues, and an adapter for it. */
   async function startAnswering() {
     const answers: [status: number, body: unknown][] = [];
     const asked: string[] = [];

@@ -55,7 +55,10 @@ describe('the card frame', { skip: noBrowser }, () => {
     await gateway?.close();
   });
 
-  /** The first page of a profile takes much longer than the next ones, so all tests share one. */
+  /**
+   * Opens the page in a tab that all tests share, because the first page of a browser profile takes
+   * much longer than the next ones.
+   */
   async function open(
     look: { width?: number; colorScheme?: 'light' | 'dark' } = {},
     at = origin,

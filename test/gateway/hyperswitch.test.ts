@@ -85,7 +85,7 @@ async function confirm(payment: Answer['body'], number: string): Promise<Answer>
   return await call('POST', `/payments/${payment_id}/confirm`, body, { key: publishableKey });
 }
 
-/** A payment that was taken. */
+/** Makes a payment that is captured at once. */
 async function taken(): Promise<Answer['body']> {
   const payment = await begin({ capture_method: 'automatic' });
   const { body } = await confirm(payment, '4242424242424242');

@@ -270,7 +270,7 @@ test('heartbeats are raised at each gateway, and one that is ahead stops money a
   }
 });
 
-/** A separate guard, with gateways that answer as a test wants. */
+/** Makes a separate guard, with gateways that answer as a test wants. */
 const guardAt = (
   changes: { [name: string]: Partial<Gateway> },
   of = atMain.service.deps.gateways,
@@ -298,7 +298,7 @@ test('while money is stopped, a card can be verified without a hold but not with
 });
 
 describe('a name that leads to the account of another gateway', () => {
-  /** The gateways of a service that starts with these settings. */
+  /** Makes the gateways of a service that starts with these adapters, and its money guard. */
   const startWith = (ports: Record<string, Gateway>) => {
     const gateways = createGateways(
       Object.entries(ports).map(([name, gateway]) => ({

@@ -496,7 +496,7 @@ test('comments and names use the words of CONTRIBUTING, and a comment begins wit
   );
 });
 
-/** A tiny repository with these files. */
+/** Makes a tiny repository with these files. Returns its path. */
 function plant(t: { after: (clear: () => void) => void }, files: Record<string, string>): string {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-house-'));
   t.after(() => fs.rmSync(root, { recursive: true }));

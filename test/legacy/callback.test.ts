@@ -21,7 +21,7 @@ after(() => paying.close());
 
 let places = 0;
 
-/** An unpaid v1 checkout, and what its notify_url receives. */
+/** Creates an unpaid v1 checkout. Returns it with what its notify_url receives. */
 async function begin(
   options: {
     order_id?: string;

@@ -149,7 +149,10 @@ test('a shopper who pays off the rest on the day of purchase hears once that the
   await assertSound(paying);
 });
 
-/** Payment 2 is declined, and the mail about it waits for a mail server that is away. */
+/**
+ * Makes a plan whose payment 2 is declined. The mail about it waits, because the mail server does
+ * not answer.
+ */
 async function declinedUnheard(): Promise<Shopper> {
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: cards.laterInsufficientFunds });

@@ -42,7 +42,10 @@ after(() => database.drop());
 let account: Account;
 let checkout_id: string;
 
-/** The service with this mail server, and one paid checkout whose messages are not queued yet. */
+/**
+ * Starts the service with this mail server, and creates a paid checkout whose messages are not
+ * queued yet.
+ */
 async function start(
   mailUrl: string | null,
   env: NodeJS.ProcessEnv = {},

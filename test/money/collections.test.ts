@@ -40,7 +40,7 @@ async function bought(term: number, options: { card?: string; amount?: number } 
   return shopper;
 }
 
-/** The only open alert about a checkout, as the console shows it. */
+/** Finds the only open alert about a checkout, as the console shows it. */
 async function openAlert(shopper: Shopper) {
   const viewer = viewerOf({ ...paying.service.deps, operator: 'nomsa', fourEyesAbove: null });
   const { data } = await alertList.read(viewer, {}, { after: null, limit: 100 });

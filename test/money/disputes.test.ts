@@ -69,7 +69,7 @@ after(async () => {
   }
 });
 
-/** A plan whose first payment is collected. */
+/** Makes a plan whose first payment is collected. */
 async function collected(term = 3, changes: object = {}): Promise<Shopper> {
   const shopper = await paying.shopper({ amount: 90_000, ...changes });
   await shopper.pay(term);
@@ -648,7 +648,7 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
     /3-D Secure for the disputed payment: flow frictionless, result attempt acknowledged, ECI 0/,
     /The card network's transaction id ntx_\w+\./,
     /agreed to these charges \(consent version /,
-    /“By paying, you agree that we may also charge this card R\s300,00 on .* and R\s300,00 on /,
+    /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
     /payment 1: R\s300,00, due on \d+ \w+ 20\d\d, collected on \d+ \w+ 20\d\d at \d\d:\d\d, receipt .*:1/,
     /All times are local times in Africa\/Johannesburg\./,
   ]) {
@@ -811,7 +811,7 @@ test('what a merchant supplies is checked, and files by their content', async (t
   const evidence = ['disputes', 'evidence', id];
   for (const [code, why, ...given] of [
     [1, /must be a day/, '--field', 'delivered_on=2026-02-30'],
-    [1, /printable characters/, '--field', 'carrier=a\nb'],
+    [1, /a line break or another invisible character/, '--field', 'carrier=a\nb'],
     [
       1,
       /before it is shipped/,
@@ -971,10 +971,10 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
     verified,
     /The card network's transaction id ntx_\w+, transaction link id tlid_\w+\./,
   );
-  assert.match(verified, /The card was stored when the bank verified it on /);
+  assert.match(verified, /The card was stored when the cardholder had the bank verify it on /);
   assert.match(verified, /when the card was stored: flow frictionless, result attempt acknow/);
   assert.match(verified, /agreed again, for the card that was charged \(consent version /);
-  assert.match(verified, /“By saving this card, you agree that we may charge it …/);
+  assert.match(verified, /“By saving this card you agree that it is charged …/);
 
   const present = await historyOf(inPerson, 2);
   assert.match(

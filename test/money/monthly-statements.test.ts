@@ -556,7 +556,7 @@ test('a process makes and mails no statement, and makes no payout, before it has
   goTo('2027-11-01T08:00:00Z');
   await makeDueMonthlyStatements(own.deps);
   await sell(account, '2027-11-02T08:00:00Z', 'order-2', own);
-  // The mail of October, the statement of November and a payout are due.
+  // Three things are due: the mail of October, the statement of November, and a payout.
   goTo('2027-12-01T08:00:00Z');
   await gateway.fault({ fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 1_000 });
   let asked = 0;

@@ -226,7 +226,7 @@ describe('funding whole', () => {
     await paying.pass({ days: 10 });
     const rows = await shopper.rows('settlement_entries');
     const sum = (name: string) => rows.reduce((total, row) => total + row[name], 0);
-    // The payments that it cancelled stay cancelled.
+    // The refund had also cancelled the later payments. They stay cancelled.
     assert.deepEqual([sum('gross'), sum('fee'), sum('vat')], [33_334, 1_733, 260]);
     await assertBooks();
   });
@@ -572,7 +572,7 @@ describe('a payout', () => {
     await gateway.fault(fault);
     await nomsa.refused(1, /Try again once it answers/, 'payouts', 'export');
     assert.equal(await statusOf(), 'approved');
-    // The gateway goes away while the payout is exported.
+    // The gateway stops answering while the payout is exported.
     let calls = 0;
     const { money } = service.deps;
     const raiseHeartbeatNow = async () => {
@@ -584,7 +584,7 @@ describe('a payout', () => {
     await assert.rejects(exportPayouts(deps, 'nomsa', 'csv'), /Read its file by that id/);
     assert.equal(await statusOf(), 'exported');
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
-    // The database goes away while the file is read.
+    // The database stops answering while the file is read.
     for (const [cause, told] of [
       [new Error('Connection terminated unexpectedly'), /The database is not answering/],
       [new TypeError('x is not a function'), /An error in the service/],

@@ -301,7 +301,7 @@ describe('review', () => {
       'begin',
       'select',
       'select checkouts locked',
-      // The split, the current threshold, and the sum that one person alone approved.
+      // One statement also reads the threshold, and the sum that fewer than two people approved.
       'select instalments',
       'write refund_requests refund_parts instalments',
       'select operator_chain locked',

@@ -194,7 +194,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   async function pass(): Promise<void> {
     const days = chance.pick([1, 2, 4, 12, 30]);
     note('pass', `${days} days`);
-    // A worker that is away for long finds all of it due at once.
+    // A worker that did not run for long finds everything due at once.
     if (days <= 5) await paying.pass({ days });
     else clock.advance({ hours: 24 * days });
     await learn(service.deps);
@@ -306,7 +306,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await tolerant(description, run(service.deps));
   }
 
-  /** A cardholder disputes a payment, and an operator concedes it. */
+  /** Lets a cardholder dispute a payment, and an operator accept the dispute. */
   async function giveUp(): Promise<void> {
     await dispute();
     await learn(service.deps);
@@ -326,7 +326,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /**
-   * The database is restored from a backup. Everything after it is lost here but was done at the
+   * Restores the database from a backup. Everything after it is lost here but was done at the
    * gateway: collections, refunds, disputes. Payouts of that time were not exported: a restore
    * cannot know what the bank was told (decision 0098).
    */
@@ -397,7 +397,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /**
-   * The gateway charges for a service of the account. The second gateway does not report its fees.
+   * Lets the gateway charge for a service of the account. The second gateway does not report its
+   * fees.
    */
   async function chargeAccount(cents: number): Promise<void> {
     if (!chosen.includes(paying)) return;
@@ -632,7 +633,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     if (had?.debts) note('debt carried');
   }
 
-  /** The amount that the merchant was owed equals the gateway's books. */
+  /** Asserts that the amount that the merchant was owed equals the gateway's books. */
   async function assertSettled(at: typeof sum): Promise<void> {
     const entries = await rowsOf<{ kind: string; gross: number }>(
       `select kind, gross from settlement_entries where merchant_id = $1
@@ -678,7 +679,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     }
   }
 
-  /** The gateway's charges and our balance there are in the books to the cent. */
+  /** Asserts that the books have the gateway's charges and our balance there to the cent. */
   async function assertCleared(): Promise<void> {
     const [books] = await rowsOf<{ cleared: number; fees: number; payments: string[] }>(
       `select

@@ -15,7 +15,8 @@ import {
 } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
-// The gateway does not answer, the shopper cancels or the time runs out, and the gateway returns.
+// The gateway does not answer. Then the shopper cancels or the time runs out, and the gateway
+// answers again.
 
 let paying: Paying;
 before(async () => {

@@ -184,7 +184,7 @@ test('a payment that the gateway approves after the deadline is voided', async (
   assert.deepEqual(await shopper.live(), []);
 });
 
-/** A process whose secret key the gateway does not accept. */
+/** Starts a process whose secret key the gateway does not accept. */
 const startRefused = () =>
   startService({
     databaseUrl: paying.service.databaseUrl,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Fault } from './faults.ts';
 
-/** The text of a file with a fault in it. */
+/** Puts a fault into the text of a file, and returns it. */
 export function plant(text: string, { name, file, from, to }: Fault): string {
   const places = text.split(from).length - 1;
   assert.equal(

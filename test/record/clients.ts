@@ -51,7 +51,7 @@ const listedRefund = ({ id, attributes }: HttpAnswer['body']): ListedRefund => (
   status: attributes.status,
 });
 
-/** The requests of one client, each of which is recorded. */
+/** Makes the functions that send and record the requests of one client. */
 function createCalls({ recorder, node, gateway, receiver }: Scene, client: string) {
   const signal = () => AbortSignal.timeout(answerMilliseconds);
   const read = ({ caller }: TestMerchant, where: string) =>

@@ -129,7 +129,8 @@ async function seenAt({ id }: Shopper): Promise<string> {
 }
 
 /**
- * A shopper's history at two merchants: payments, declines, refunds, callbacks, messages, a report.
+ * Plays a shopper's history at two merchants: payments, declines, refunds, callbacks, messages, a
+ * report.
  */
 async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Shopper>> {
   const { service, account } = paying;

@@ -136,7 +136,10 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     }
   }
 
-  /** A worker that would find nothing does other work that is due, or waits until there is some. */
+  /**
+   * Chooses the work of a worker. If it would find nothing, it does other work that is due, or
+   * waits until there is some.
+   */
   async function chooseWork(does: Deed, pick: number): Promise<string> {
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
@@ -197,7 +200,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await playActor(actor, move.at, does === 'messages' ? null : move.fault);
   }
 
-  /** Every actor continues to its end, and the gateway receives what was on its way. */
+  /** Lets every actor continue to its end, and the gateway receive what was on its way. */
   async function resume(): Promise<void> {
     for (let rounds = 0; stage.actors().length > 0; rounds += 1) {
       assert.ok(rounds < 60, `${stage.actors().map(({ name }) => name)} do not end`);
@@ -311,7 +314,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   await world.leave(paying, account);
 }
 
-/** A merchant without rate limits. One statement lifts them all. */
+/** Creates a merchant without rate limits. One statement lifts them all. */
 async function createStoryAccount({ service }: Paying, { refunds }: Story): Promise<Account> {
   const account = await createAccount(service, { refund_mode: refunds, limits: 'spec' });
   await service.deps.database.pool.query({
@@ -385,7 +388,9 @@ async function isOwed({ paying, account, story }: Scene): Promise<boolean> {
   return rows[0].is_owed;
 }
 
-/** Both people carry out the operation, except that the second one has yet to confirm a return. */
+/**
+ * Lets both people carry out the operation. Only a return is not yet confirmed by the second one.
+ */
 async function prepare(scene: Scene, operation: Operation, second: string): Promise<void> {
   const { paying, account, ordered, say } = scene;
   say(`operators: ${operation.about}`);

@@ -16,7 +16,7 @@ import { webhookSecret } from './world.ts';
 
 export const fundingOf = ({ day }: Story) => fundings[day % fundings.length] ?? 'whole';
 
-/** The service pays this merchant, after its fees, to the bank account that two people entered. */
+/** Gives this merchant terms, and a bank account that two people entered. */
 export async function beginSettlement(
   { service: { deps } }: Paying,
   { merchant: { id } }: Account,
@@ -35,7 +35,7 @@ export async function beginSettlement(
   });
 }
 
-/** The cardholder's bank, and the gateway that announces what it does. */
+/** Plays the cardholder's bank, and the gateway that announces what the bank does. */
 export function createIssuer({ paying, account, say, tell }: Scene) {
   const { gateway, service } = paying;
   const { pool } = service.deps.database;
@@ -96,7 +96,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
       say(`cardholder disputes a payment${status === 200 ? '' : ' again'}`);
       return true;
     },
-    /** The bank of the card declines the next refund, at once or an hour later. */
+    /** Lets the card's bank decline the next refund, at once or an hour later. */
     async refuseRefund(): Promise<void> {
       say('bank: declines the next refund');
       const path = gateway.protocol === 'stripe' ? '/v1/refunds' : '/refunds';

@@ -32,7 +32,9 @@ const ends = ['successful', 'cancelled', 'invalid_payload'];
 
 export type StoryShopper = ReturnType<typeof createShopper>;
 
-/** A shopper with two tabs on the payment link, the bank, and the gateway's card form. */
+/**
+ * Plays a shopper with two tabs on the payment link, and with the bank and the gateway's card form.
+ */
 export function createShopper(
   { paying, account, story, say, tell, time }: Scene,
   shop: Pick<MerchantServer, 'checkoutId'>,

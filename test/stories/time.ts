@@ -56,7 +56,7 @@ export const nextKind = 3;
 const short = [6, 41, 81, 6, 41, 81, 14 * 60];
 const long = [25 * 3_600, 8 * 24 * 3_600];
 
-/** The time of the story: that of the service's clock, or mostly that of the merchant's own. */
+/** Moves the time of the story: the service's clock, or mostly the merchant's own clock. */
 export function createTime(world: World, story: Story, { service }: Paying, { merchant }: Account) {
   const { clock, stage } = world;
   const { database } = service.deps;

@@ -11,7 +11,10 @@ import type {
 const flags = { present: 0x01, verified: 0x04, attested: 0x40 };
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest();
 
-/** The browser's statement about the page, and the authenticator's about the person. */
+/**
+ * The details that the browser and the authenticator report. A test forges an answer by changing
+ * one.
+ */
 type Ceremony = { origin: string; rpId?: string; verified?: boolean; type?: string };
 
 export function createAuthenticator() {

@@ -57,7 +57,6 @@ const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 const hours = (count: number) => Temporal.Now.instant().add({ hours: count });
 
-/** A certificate authority for one test. */
 export function createAuthority(name = 'Authority of a test') {
   const { publicKey, privateKey } = newKeys();
   const issuer = { name, key: privateKey };

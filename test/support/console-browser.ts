@@ -42,7 +42,7 @@ export type ConsoleBrowser = {
   close(): Promise<void>;
 };
 
-/** The service, the console on its own port, and a browser. */
+/** Starts the service, the console on its own port, and a browser. */
 export async function startConsoleBrowser(
   options: Pick<Parameters<typeof startPaying>[0] & object, 'env'> = {},
 ): Promise<ConsoleBrowser> {

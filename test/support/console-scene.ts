@@ -24,7 +24,7 @@ export type ConsoleScene = {
   receiver: { isDown: boolean };
 };
 
-/** A console with merchants, shoppers, payouts, alerts and differences to look at. */
+/** Starts a console with merchants, shoppers, payouts, alerts and differences to look at. */
 export async function startConsoleScene(): Promise<ConsoleScene> {
   // Nothing listens at this address, but a trace still has its id.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };

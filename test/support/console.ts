@@ -10,7 +10,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Answer, Service } from './service.ts';
 
-/** The console of a service, in this process, without a port. */
+/** Opens the console of a service in this process, without a port. */
 export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<FastifyInstance> {
   const app = buildConsole(deps);
   await app.ready();
@@ -19,7 +19,7 @@ export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<Fast
 
 export type ConsolePerson = { id: string; email: string; cookie: string; session_id: string };
 
-/** A person with a live session, which needs re-authentication only if `proved` is false. */
+/** Creates a person with a live session. It needs re-authentication only if `isFresh` is false. */
 export async function addPerson(
   { deps }: Pick<Service, 'deps'>,
   options: {

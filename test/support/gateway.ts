@@ -108,7 +108,7 @@ export const withTokens = (gateway: Gateway): GatewayWithShopper => ({
 
 /** An adapter with an API of the test gateway, as the contract tests see it. */
 export type ContractSubject = Omit<GatewayUnderTest, 'close'> & {
-  /** This adapter with a short time-out, only for calls that must time out. */
+  /** This adapter with a short timeout, only for calls that must time out. */
   quick(): GatewayWithShopper;
   /** Whether a payment begins before the card is entered. */
   begins: boolean;
@@ -171,7 +171,7 @@ export const onlyGateway = (gateway: Gateway): Gateways =>
 export const gatewayOf = ({ gateways }: { gateways: Gateways }): Gateway =>
   gateways.of(gateways.names[0] as GatewayName);
 
-/** The adapter for a test gateway that is already running, and the means to disturb it. */
+/** Makes an adapter for a test gateway that is already running, and the means to disturb it. */
 export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
   const adapter = createStripeGateway({
     protocol: 'stripe',
@@ -247,7 +247,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
   };
 }
 
-/** The adapter for Stripe with the test gateway's first API. */
+/** Makes Stripe's adapter for the first API of the test gateway. */
 export function useStripe(url: string): ContractSubject {
   return {
     ...useGateway(url),

@@ -54,7 +54,7 @@ export function authorised(credentials: Credentials): Record<string, string> {
   return { authorization: `Bearer ${credentials.client_secret}` };
 }
 
-/** A signed POST, as a merchant's server would send it. */
+/** Sends a signed POST, as a merchant's server would. */
 export function post(
   url: string,
   credentials: Credentials,

@@ -13,7 +13,7 @@ import {
 type Begun = { outcome: string; session?: { client_secret: string } };
 
 /**
- * The adapter for Hyperswitch with the test gateway's second API, and a shopper's browser that
+ * Makes Hyperswitch's adapter for the second API of the test gateway, and a shopper's browser that
  * enters the card. Here a card's token is the card itself: it goes from the browser to the gateway,
  * and the adapter never sees it.
  */

@@ -10,7 +10,7 @@ export type MailServer = {
   stop(): Promise<void>;
 };
 
-/** A real SMTP server on loopback that stores what it gets. */
+/** Starts a real SMTP server on loopback, which stores what it gets. */
 export async function startMailServer(
   options: SMTPServerOptions & { user?: string; password?: string } = {},
 ): Promise<MailServer> {

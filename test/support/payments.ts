@@ -140,7 +140,7 @@ export type Paying = {
   close(): Promise<void>;
 };
 
-/** The service and the test gateway in this process, on a clock that a test moves. */
+/** Starts the service and the test gateway in this process, on a clock that a test moves. */
 export async function startPaying(
   options: {
     env?: NodeJS.ProcessEnv;

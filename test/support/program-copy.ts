@@ -33,7 +33,7 @@ export async function copyWithMigration(folder: string, migration: string): Prom
 const git = (...args: string[]) =>
   execFileSync('git', args, { cwd: root, maxBuffer: 1e9, stdio: ['ignore', 'pipe', 'ignore'] });
 
-/** The commit of the newest release, or null if this checkout knows none. */
+/** The commit of the newest release. Null if this clone has no release tag. */
 export function findReleasedCommit(): string | null {
   try {
     const tag = git('describe', '--tags', '--abbrev=0', '--match', 'v*').toString().trim();

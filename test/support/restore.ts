@@ -55,7 +55,7 @@ export type Restorable = {
   stop(): Promise<void>;
 };
 
-/** A separate PostgreSQL server whose data folder can be saved and restored. */
+/** Starts a separate PostgreSQL server whose data folder can be saved and restored. */
 export async function startRestorable(): Promise<Restorable> {
   const folder = await temporaryFolder();
   const dataDir = path.join(folder.path, 'server');

@@ -103,10 +103,9 @@ async function noteIndexScans(name: string): Promise<void> {
   });
 }
 
-/** A database without migrations. */
 export const createEmptyDatabase = () => createDatabase('');
 
-/** An empty database on every node of a Citus cluster. */
+/** Creates an empty database on every node of a Citus cluster. */
 export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
   const created = await createDatabase('');
   await joinCluster(new URL(created.url).pathname.slice(1));
@@ -204,7 +203,7 @@ const resolveNowhere: Resolve = async (hostname) => {
   throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
 };
 
-/** The whole service in this process, on a new database unless one is given. */
+/** Starts the whole service in this process, on a new database unless one is given. */
 export async function startService(
   options: {
     clock?: Clock;
@@ -345,7 +344,7 @@ export async function createCheckout(
   return answer.body.data.id;
 }
 
-/** A paid checkout, made by the use cases that record an authorised payment. */
+/** Creates a paid checkout with the use cases that record an authorised payment. */
 export async function createSuccessfulCheckout(
   service: Service,
   account: Account,

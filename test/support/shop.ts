@@ -171,8 +171,8 @@ export function openShop(options: { protocol?: Protocol } = {}) {
 }
 
 /**
- * A test with its own merchant, checkout and browser context. At its end it checks the invariants,
- * the gateway's books, and what the browser did.
+ * Declares a test with its own merchant, checkout and browser context. At its end it checks the
+ * invariants, the gateway's books, and what the browser did.
  */
 function visitTest(
   title: string,
@@ -253,7 +253,7 @@ function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // This upper bound is shorter than the service's gateway time-out. The test releases
+            // This upper bound is shorter than the service's gateway timeout. The test releases
             // the payment earlier.
             ms: holdMilliseconds,
             // The gateway's client retries a request whose connection broke.
@@ -345,7 +345,7 @@ async function emptyProfile({ origins }: Shop, { context, page }: Profile): Prom
 }
 
 /**
- * Records what a shopper saw when a scenario failed: otherwise a time-out only names what was
+ * Records what a shopper saw when a scenario failed: otherwise a timeout only names what was
  * missing.
  */
 async function describeTabs(context: BrowserContext, requests: Visit['requests']): Promise<string> {

@@ -3,8 +3,7 @@ import { type Database, openDatabase } from '#platform/database/database.ts';
 import { log } from './service.ts';
 
 /**
- * Runs the work on separate connections. Returns its statements in order, each as its verb and its
- * first table.
+ * Runs the work on a connection of its own, and returns the statements that it sent (see `during`).
  */
 export async function statementsOf(
   url: string,
@@ -32,7 +31,11 @@ type Wire = {
 
 /** Records the statements that all connections of a pool send. */
 export function recordStatements(pool: pg.Pool): {
-  /** The statements that were sent while the work ran, each as its verb and its first table. */
+  /**
+   * Returns the statements that the work sent, in order, each as its verb and its first table. A
+   * `with` statement is `write` with the tables that it inserts into or updates. `locked` marks a
+   * statement that locks rows.
+   */
   during(work: () => Promise<unknown>): Promise<string[]>;
 } {
   let statements: string[] = [];

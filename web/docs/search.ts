@@ -61,7 +61,7 @@ type Search = {
   chosen: number;
 };
 
-/** A button in the page's head and a dialog that works by keyboard. */
+/** Adds a button to the page's head, and a dialog that works by keyboard. */
 export function addSearch(header: HTMLElement): void {
   const button = createButton();
   header.querySelector('.parts')?.before(button);

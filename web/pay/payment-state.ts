@@ -324,8 +324,8 @@ function send(tab: Tab, request: CardRequest, card_token: string | null): Reacti
     return ask(asked, step, sent, { type: 'remember' });
   }
   const attempt = tab.view.page?.attempt ?? null;
-  // An attempt that has not ended may still succeed. A refusal has the number of the attempt before
-  // it.
+  // An attempt that has not ended may still succeed, so it is not seen yet. A refused request made
+  // no attempt: its number is that of the attempt before it, which may not have ended.
   const seenAttempt =
     attempt === null || attempt.status === 'refused'
       ? tab.view.seenAttempt

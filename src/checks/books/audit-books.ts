@@ -20,12 +20,14 @@ import {
 } from './audit.sql.ts';
 
 const firstId = '00000000-0000-0000-0000-000000000000';
-/** Small enough not to slow requests down. A million checkouts still take only hours. */
+/**
+ * Batches of this size do not slow requests down, and a million checkouts still take only hours.
+ */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
 /**
- * Longer than a check usually takes. The books of a very large merchant may take longer (decision
- * 0036). Then another worker checks them too, and only one moves the position.
+ * A check usually takes less time. If the books of a very large merchant take more (decision 0036),
+ * another worker checks them too, and only one of the two moves the position.
  */
 const leaseSeconds = 900;
 
@@ -74,7 +76,7 @@ export function describeDifference({ name, description, row }: Violation): strin
   return `${name}, ${description}: ${JSON.stringify(row)}`;
 }
 
-/** Small enough to be grouped in memory, and for progress to be reported often. */
+/** A batch of this size can be grouped in memory, and progress is reported after each batch. */
 const checkBatchSize = 5_000;
 const checkMerchantsMax = { merchants: 1_000, checkouts: 50_000 };
 /** How many ranges are checked at the same time. */

@@ -1,6 +1,6 @@
 import type { Invariant } from './invariant.ts';
 
-/** A worker polls every half second; a minute leaves room for a loaded machine. */
+/** A worker polls much more often. A minute leaves room for a loaded machine. */
 const graceSeconds = 60;
 
 export const dueWorkInvariants: Invariant[] = [

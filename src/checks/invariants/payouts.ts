@@ -62,7 +62,8 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'P4',
-    description: 'sales less fees, VAT, refunds and disputes equal payable, reserve and paid out',
+    description:
+      'sales less fees, VAT, refunds and disputes are the sum of what is payable, held in reserve and paid out',
     by: 'merchant',
     sql: (within) => `
       -- Two partial indexes cover a merchant's entries, except those that were paid out. P3

@@ -26,7 +26,7 @@ export type Proof = {
   compared: Record<string, number>;
   /** The time of the first thing that was compared. Null if everything was compared. */
   since: Timestamp | null;
-  /** At most twenty differences. */
+  /** The first differences, up to `differencesMax`. */
   differences: string[];
   /** The limits of this proof. */
   cannot_compare: string[];
@@ -112,7 +112,9 @@ export const notCompared = (reason: string): Proof => ({
   cannot_compare: [reason],
 });
 
-/** The rows of this many exports are read together. An export has at most a thousand. */
+/**
+ * The rows of this many exports are read together. The number of payouts in an export is limited.
+ */
 const exportsTogether = 20;
 
 export async function provePayouts(
@@ -170,7 +172,7 @@ async function compareExports(db: Handle, exports: RecordedExport[]) {
   return { differences, withoutDigest, payouts: rows.length };
 }
 
-/** More days than any installation has run. */
+/** The chain is compared with at most this many posted ends, one a day, the newest first. */
 const publishedMax = 20_000;
 
 export async function proveRecord(

@@ -5,10 +5,10 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { isOpenHere, moveAccessServer, readAccessServer, readServer } from './access-server.sql.ts';
 
 /**
- * Whether sessions, links and tokens are accepted (decision 0097). In a restored database those
- * that ended after the backup are valid again, until a comparison with the gateway shows the
- * restore. A restored database has another server or timeline, and so has a standby that took over.
- * In both cases access opens only once the gateways have answered, or an operator has confirmed it.
+ * Decides whether sessions, links and tokens are accepted (decision 0097). In a restored database
+ * those that ended after the backup are valid again. A restore changes the server's identifier or
+ * timeline, but a failover does so too. After either, access opens only once the gateways were
+ * compared, or an operator has confirmed it.
  */
 export type AccessGuard = {
   /** Why access is closed, in words for operators; null if it is open. */
@@ -16,7 +16,7 @@ export type AccessGuard = {
 };
 
 const accessWaits =
-  'The database is running on a different server than before and may be a restored backup. Until it has been compared with the gateways, no one can sign in or act. If a gateway does not answer, or money is stopped, an operator reviews people and credentials and then opens access on the command line: `tranche operators confirm`.';
+  'No one can sign in or act at the moment: the database runs on another server than before and may be a restored backup, so it is compared with the gateways first. If it is urgent, ask the payment service. If a gateway does not answer, or money is stopped, an operator reviews people and credentials, then opens access at the command line: `tranche operators confirm`.';
 
 /**
  * How often a process reads the server's identity, and how often it does so while access is closed.

@@ -6,9 +6,9 @@ import { moveAccessServer, readServer } from './access-server.sql.ts';
 import { findAccessStop, findAccessWait, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
 
 /**
- * An operator confirms that people and credentials were compared with what was revoked or rotated
- * since the backup. People can then sign in again, even while the gateway does not answer. Whether
- * money moves is decided separately (decision 0097).
+ * A restore revives accesses and credentials that were revoked or rotated since the backup. An
+ * operator confirms that they were checked, and people can sign in again, even while the gateway
+ * does not answer. This does not let money move (decision 0097).
  */
 export async function confirmAccess(
   deps: OperatorDeps & {

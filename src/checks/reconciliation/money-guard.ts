@@ -50,17 +50,17 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
   /**
-   * Whether a worker may claim what moves money. It first waits until this process has compared
-   * every gateway: what was in flight at a backup must not be touched before the restore is
-   * noticed. A gateway that does not answer delays nothing at the others.
+   * Whether a worker may claim what moves money. First compares every gateway that this process has
+   * not compared yet, because what was in flight at a backup must not be touched before the restore
+   * is noticed. A gateway that does not answer delays nothing at the others.
    */
   mayClaim(): Promise<boolean>;
   /** Raises the due heartbeats, here and at their gateways. Returns 0. */
   raiseHeartbeat(): Promise<number>;
   /**
-   * Compares again with every gateway that answers, and raises the heartbeats there at once: a
-   * restore to a time before this is noticed. Returns why money may not move, or null. Throws what
-   * the clients throw if no gateway has the new heartbeat.
+   * Compares again with every gateway that answers, and raises the heartbeats there at once, so
+   * that a later restore to a time before this is noticed. Returns why money may not move, or null.
+   * Throws what the clients throw if no gateway has the new heartbeat.
    */
   raiseHeartbeatNow(): Promise<string | null>;
 };
@@ -363,7 +363,10 @@ async function raiseDue(guard: Guard): Promise<void> {
   if (await claimHeartbeat(deps.database.db, name, timestamp(now), next)) await raise(guard);
 }
 
-/** One gateway with the new heartbeat suffices: if it is ahead, money stops at all of them. */
+/**
+ * Writes a new heartbeat to every gateway. One gateway that takes it is enough: after a restore its
+ * count is higher than the database's, and then money stops at all gateways.
+ */
 async function raiseNow(guards: Guard[]): Promise<string | null> {
   const failures: unknown[] = [];
   const reasons = await Promise.all(

@@ -374,7 +374,10 @@ const dailyLeaseSeconds = 1_800;
 const daySeconds = 86_400;
 /** An operator is alerted if no run has ended for a day and a half. */
 const lateSeconds = daySeconds / 2;
-/** Disputes and refunds come late; older records were compared on earlier days. */
+/**
+ * A daily run reads this many days, because disputes and refunds come late. Older records were
+ * compared on earlier days.
+ */
 const dailyDays = 40;
 
 /**

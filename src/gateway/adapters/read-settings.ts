@@ -42,7 +42,7 @@ export const givenProtocols = (read: Read): Protocol[] =>
 
 const bareUrl = <Url extends string | undefined>(url: Url) => url?.replace(/\/+$/, '') as Url;
 
-/** The settings that an operator has given for a gateway, checked by `gatewayProblems`. */
+/** Reads a gateway's settings as the operator gave them. `gatewayProblems` checks them later. */
 export function readGatewaySettings(
   name: GatewayName,
   protocol: Protocol,

@@ -10,7 +10,10 @@ import { refundCalls } from './refunds.ts';
 import { hyperswitchSettings } from './settings.ts';
 import { verificationCalls } from './verifications.ts';
 
-/** The gateway port over Hyperswitch's protocol, or over the second API of the test gateway. */
+/**
+ * Implements the gateway port with Hyperswitch's protocol, which the second API of the test gateway
+ * speaks too.
+ */
 export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
   const api = openHyperswitchApi(settings);
   return {

@@ -112,7 +112,7 @@ function undecided(payment: Payment) {
 
 /**
  * Whether the acquirer never answered, so that it may have the money. The server asks it for half
- * an hour, and then calls the payment failed. The code is that of the time-out, or the acquirer's
+ * an hour, and then calls the payment failed. The code is that of the timeout, or the acquirer's
  * 5xx.
  */
 export const isUnheard = ({ status, connector_transaction_id, error_code }: Payment): boolean =>

@@ -68,8 +68,8 @@ async function createCustomer(
   try {
     return await create({ ...contact, metadata }, key);
   } catch (error) {
-    // The gateway does not need the contact details. Those that it refuses are left out, so that
-    // the shopper can pay.
+    // The gateway does not need the contact details. Refused ones are left out, so that the shopper
+    // can pay.
     if (!isContactRefused(error)) fail(error);
     return await create({ metadata }, `${key}:bare`).catch(fail);
   }

@@ -5,7 +5,10 @@ import { fail } from './errors.ts';
 
 // The gateway cannot store notes on an account. A customer without payments serves as a note.
 
-/** All heartbeats of the account have this address: the gateway can find customers by address. */
+/**
+ * All heartbeats of the account have this e-mail address, because the gateway can find customers by
+ * it.
+ */
 const heartbeatEmail = 'tranche-heartbeat@example.com';
 
 /** A request changes only the members of the metadata that it names. */

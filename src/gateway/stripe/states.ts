@@ -13,7 +13,7 @@ import { describeCard } from './card.ts';
 import { cardToEnterAgain, declineOf } from './declines.ts';
 import { holdDays } from './settings.ts';
 
-// Translates the gateway's objects into the port's words.
+// Translates the gateway's objects into the types of the gateway port.
 
 export const expanded = ['latest_charge', 'payment_method'] as const;
 export const expandedSetup = ['latest_attempt', 'payment_method'] as const;
@@ -159,7 +159,7 @@ function readSecure(
 export const timeOf = (seconds: number) =>
   timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 
-/** Most holds last seven days; the charge says if this one does not. */
+/** The charge says when the hold ends, unless it lasts as long as most holds. */
 function captureBefore(intent: Stripe.PaymentIntent): string {
   const card = chargeOf(intent)?.payment_method_details?.card;
   const seconds = card?.capture_before ?? intent.created + holdDays * 24 * 60 * 60;

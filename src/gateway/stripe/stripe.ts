@@ -12,7 +12,10 @@ import { refundCalls } from './refunds.ts';
 import { stripeSettings } from './settings.ts';
 import { verificationCalls } from './verifications.ts';
 
-/** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
+/**
+ * Implements the gateway port with Stripe, or with the test gateway, which speaks Stripe's
+ * protocol.
+ */
 export function createStripeGateway(settings: GatewaySettings): Gateway {
   const api = openStripeApi(settings);
   return {

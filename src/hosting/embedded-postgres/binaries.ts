@@ -11,7 +11,7 @@ import { nullIfAbsent } from './files.ts';
 
 export type Binaries = { folder: string; version: string };
 
-/** The installed binaries, or a copy of them if the account cannot reach the originals. */
+/** Finds the installed binaries, or copies them if the account cannot reach the originals. */
 export async function placeBinaries(account: ServerAccount): Promise<Binaries> {
   const installed = await findBinaries();
   if (account === null) return installed;

@@ -77,7 +77,7 @@ describe('the embedded PostgreSQL', () => {
     return server;
   }
 
-  /** A separate process that starts the server and then does nothing. */
+  /** Starts a separate process, which starts the server and then does nothing. */
   async function startElsewhere(account: { uid: number; gid: number } | null = null) {
     await copyModel();
     const program = `

@@ -58,7 +58,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const stop = async () => {
     for (let end = started.pop(); end; end = started.pop()) {
       // If one part fails to stop, the others must still stop, above all the database.
-      await end().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'));
+      await end().catch((error) =>
+        log.error({ err: error }, 'a part of the service did not stop cleanly'),
+      );
     }
   };
   try {

@@ -14,7 +14,7 @@ type Decline = NonNullable<PayPage['decline']>;
 
 const mistyped: Decline = { reason: 'incorrect_number', may_retry: true };
 
-/** The token of a card, or why the frame refuses the number. */
+/** Makes a token for a card, as the frame does. Returns it, or why the frame refuses the number. */
 export async function enterCard(
   { gateway_url, gateway_secret_key }: CardGateway,
   number: string,

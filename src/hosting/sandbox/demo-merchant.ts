@@ -77,7 +77,9 @@ async function readDemo(file: string): Promise<Demo | null> {
   }
 }
 
-/** Returns false if the credentials were revoked or rotated, or if this is another database. */
+/**
+ * Returns false if the credentials were revoked or rotated, or if they belong to another database.
+ */
 async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
   const hash = hashClientSecret(demo.integration.client_secret);
   const now = timestamp(deps.clock.now());

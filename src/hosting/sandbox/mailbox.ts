@@ -13,7 +13,7 @@ import {
 /** A story's callbacks go here after its own receiver has ended. All of them are accepted. */
 export const callbackPath = '/callback';
 
-/** More than a person reads at once. Older messages stay in the database. */
+/** The page shows this many of the newest messages. Older ones stay in the database. */
 const entriesMax = 200;
 
 const file = (name: string) =>

@@ -39,8 +39,8 @@ const selectKeysAndClocks = compileOnce(
 );
 
 /**
- * The signing keys of an integration that are in force, the newest first. There are two during a
- * rotation.
+ * Decrypts the signing keys of an integration that are in force, the newest first. There are two
+ * during a rotation.
  */
 export async function openSigningKeys(
   deps: { sealing: Sealing },

@@ -27,7 +27,7 @@ export type Integration = {
   created_at: string;
   /** The kinds of events that it asked for, in the order of `eventKinds`. */
   events: EventKind[];
-  /** The address for its events. If it is null, events go to the checkout's notify_url. */
+  /** The URL for its events. If it is null, events go to the checkout's notify_url. */
   events_url: string | null;
 };
 

@@ -19,7 +19,7 @@ export async function lockLiveIntegration(db: Handle, id: string): Promise<Integ
   const integration = await lockIntegration(db, id);
   if (integration.revoked_at !== null) {
     throw new OperatorError(
-      `The integration ${id} was revoked permanently at ${integration.revoked_at}. Create a new one with \`tranche integrations create\`.`,
+      `The integration ${id} was revoked permanently at ${integration.revoked_at}. Create a new one instead.`,
     );
   }
   return integration;

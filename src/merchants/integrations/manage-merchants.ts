@@ -1,5 +1,6 @@
 import { listMerchantRows } from '#merchants/merchant.sql.ts';
 import { noteEvents } from '#merchants/note-events.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
@@ -8,7 +9,7 @@ import { deleteManagedMerchants, insertManagedMerchants, listManaged } from './i
 import { liftReviewOf } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
-/** An alert names at most this many merchants. The audit has all of them. */
+/** An alert names at most this many merchants. The operator's action has all of them. */
 const namedMax = 10;
 
 /**
@@ -24,7 +25,7 @@ export async function manageMerchants(
   const remove = [...new Set(wanted.remove.map((id) => id.toLowerCase()))];
   const both = add.find((id) => remove.includes(id));
   if (both !== undefined) {
-    throw new OperatorError(`The merchant ${both} is in both --add and --remove. Name it once.`);
+    throw new OperatorError(`The merchant ${both} cannot be both added and removed. Name it once.`);
   }
   return await operateOnAccess(deps, operator, 'integrations manage', async (db, now) => {
     const integration = await lockLiveIntegration(db, wanted.id);
@@ -49,7 +50,7 @@ export async function manageMerchants(
     if (integration.events.length > 0) await noteEvents(db, added);
     if (added.length > 0 && integration.refund_mode === 'auto') {
       const more = added.length - namedMax;
-      const others = more > 0 ? ` and ${more} others` : '';
+      const others = more > 0 ? ` and ${plural(more, 'other')}` : '';
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
         did: `let an intermediary whose refunds are approved at once act for merchant ${added.slice(0, namedMax).join(', ')}${others}.`,

@@ -39,7 +39,7 @@ export async function rotateCredential(
 ): Promise<RotatedCredential> {
   const { credential, overlapSeconds } = wanted;
   if (!(overlapSeconds >= 0 && overlapSeconds <= overlapSecondsMax)) {
-    throw new OperatorError('The overlap is at most 7 days (7d). 0 ends the old value at once.');
+    throw new OperatorError('The overlap is at most 7 days. 0 ends the old value at once.');
   }
   const isSecret = credential === 'client_secret';
   const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
@@ -53,7 +53,7 @@ export async function rotateCredential(
     const { id, refund_mode } = integration;
     if (refund_mode === 'auto' && personOf(deps) !== null && wanted.mayLiftReview !== true) {
       throw new NotPermitted(
-        'Refunds of this integration are approved at once, so only an administrator of all merchants may rotate its credentials. You can have its refunds reviewed first, and then rotate.',
+        'Refunds of this integration are approved at once, so only an administrator of the payment service may rotate its credentials. You can have its refunds reviewed first, and then rotate.',
       );
     }
     const table = isSecret ? 'client_secrets' : 'signing_keys';
@@ -62,7 +62,7 @@ export async function rotateCredential(
     if (ending && overlapSeconds > 0) {
       throw new OperatorError(
         `The ${credential} of ${id} is being rotated: the old one is valid until ${ending.expires_at}. ` +
-          'Rotate again after that. If one of them leaked, use --overlap 0, which ends both at once.',
+          'Rotate again after that. If one of them leaked, rotate with an overlap of 0, which ends both at once.',
       );
     }
     const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));

@@ -8,13 +8,13 @@ export type WantedEvents = {
   id: string;
   enable: EventKind[];
   disable: EventKind[];
-  /** The address for the events; null removes it, undefined leaves it. */
+  /** The URL for the events. Null removes it; undefined leaves it. */
   url?: string | null | undefined;
 };
 
 /**
  * Sets which changes to refunds, disputes and payouts an integration is informed of (decision
- * 0033). The caller has checked the address. Earlier changes are not reported.
+ * 0033). The caller has checked the URL. Earlier changes are not reported.
  */
 export async function setEvents(
   deps: OperatorDeps,

@@ -67,5 +67,5 @@ export function readApproval(item: string): { id: string; account: number | null
   return { id, account: account === 'none' ? null : Number(account) };
 }
 
-/** This many problems are kept; the others are only counted. */
+/** This many problems are kept. Further ones are only counted. */
 export const problemsMax = 20;

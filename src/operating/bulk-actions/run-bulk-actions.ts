@@ -36,7 +36,7 @@ export type BulkActionDeps = DeliveryDeps &
   MerchantMailDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
-/** Longer than one item takes. The claim is extended after each item. */
+/** One item takes less time than this. The claim is extended after each item. */
 const leaseSeconds = 120;
 /** A bulk action that failed because of an internal error is retried after this time. */
 const retrySeconds = 15;
@@ -45,7 +45,7 @@ const reasons = {
   'signed out': 'The session that began this has ended.',
   narrowed: 'The person who began this has lost a merchant.',
 };
-/** After this time a bulk action is released, so that others get their turn. */
+/** After this time a bulk action is released, so that the others get their turn. */
 const turnSeconds = 3;
 
 /**

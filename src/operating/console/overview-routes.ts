@@ -111,7 +111,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     async run(context) {
       const story = await presentStory(context);
       if (story === null) {
-        throw new OperatorError('A season can be played only in a sandbox that has no orders yet.');
+        throw new OperatorError('A story can be played only in a sandbox that has no orders yet.');
       }
       if (!story.is_playing) context.deps.console.story?.play(context.operator);
       return () => ({ is_playing: true });

@@ -29,7 +29,7 @@ export type Counts = Type.Static<typeof Counts>;
 /** GET /api/counts: for all merchants that the person sees, or for one. */
 export const CountsQuery = Type.Object({ merchant: Type.Optional(Id) });
 
-/** The charts show the last 30 days, unless other days or a calendar month are asked for. */
+/** The charts show the last `recentDays`, unless other days or a calendar month are asked for. */
 export const OverviewQuery = Type.Object({
   merchant: Type.Optional(Id),
   days: Type.Optional(oneOf(['7', '30', '90'] as const)),
@@ -83,7 +83,7 @@ export const Overview = Type.Object({
     tried: Type.Integer(),
     paid: Type.Integer(),
   }),
-  /** One entry for each of the next 90 days, today first: the amount still to be collected. */
+  /** One entry for each of the next `dueDays`, today first: the amount still to be collected. */
   due: Type.Array(Type.Object({ day: Day, amount: Cents })),
   /** The charts include everything up to this time. Counts of waiting work are current. */
   as_of: nullable(Time),

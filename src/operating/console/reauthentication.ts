@@ -2,7 +2,7 @@ import { reauthenticatedUntil } from '#operating/people/console-session.ts';
 import { ConsoleError } from './errors.ts';
 import type { Context } from './route.ts';
 
-/** Throws unless the person re-authenticated in the last five minutes. */
+/** Throws unless the person has re-authenticated recently (`reauthenticatedUntil`). */
 export function requireReauthentication({
   deps,
   session,

@@ -40,7 +40,7 @@ export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   },
 });
 
-/** The console, a separate application on its own origin. */
+/** Builds the console, a separate application on its own origin. */
 export function buildConsole(deps: ConsoleDeps, tls: TlsSettings | null = null): FastifyInstance {
   const app = Fastify({
     ...serverOptions(deps, { url: deps.console.url, tls }),

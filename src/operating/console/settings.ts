@@ -24,7 +24,7 @@ export type ConsoleSettings = {
   story?: StoryControl;
 };
 
-/** Plays a season of orders, so that a new sandbox has something to show. */
+/** Plays a story of twelve weeks, so that a new sandbox has something to show. */
 export type StoryControl = {
   isPlaying(): boolean;
   /** Returns at once. The audit records the operator's name. */

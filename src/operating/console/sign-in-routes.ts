@@ -146,6 +146,6 @@ function refuseOidc({ request }: PublicContext, error: unknown): string {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
   noteRefusal(request, isSignedIn ? 'not_tied' : 'not_recognised');
-  request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
+  request.log.warn({ err: cause }, 'a sign-in through the OIDC issuer failed');
   return isSignedIn ? '/me?refused=issuer' : '/sign-in?refused=oidc';
 }

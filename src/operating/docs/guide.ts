@@ -128,7 +128,7 @@ const idempotency = `## Idempotency
 
 Every POST takes an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
 
-Send one with every POST. After a time-out, send the same request again.`;
+Send one with every POST. After a timeout, send the same request again.`;
 
 const writeLimits = ({ audience }: About, routes: DescribedRoute[]) => `## Limits
 
@@ -177,7 +177,7 @@ There is no \`failed\`.`,
   {
     name: 'Payment links',
     description:
-      'A payment link, or its QR code, makes a checkout when a shopper continues from it. Its `status` is `active`, `paid`, `cancelled` or `expired`.',
+      'A payment link, or its QR code, makes a checkout when a shopper presses the button on its page. Its `status` is `active`, `paid`, `cancelled` or `expired`.',
   },
   {
     name: 'Refunds',

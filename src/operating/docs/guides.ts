@@ -106,8 +106,8 @@ function surroundings(guides: Guide[], file: string): Surroundings {
     },
     picture(path, title) {
       if (path.endsWith('.png')) return renderPicture(resolve(path), title);
-      // The picture is inlined so that it gets the page's colours. The page's policy forbids styles
-      // in it.
+      // An inlined picture gets the page's colours. Its own styles are removed, because the page's
+      // policy forbids them.
       const svg = readFileSync(root + resolve(path), 'utf8').replace(
         /<style>[\s\S]*?<\/style>/,
         '',

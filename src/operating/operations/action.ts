@@ -26,7 +26,7 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   permission: Permission | 'signed-in';
   /** With some inputs the action also needs one of these permissions. Its use case knows when. */
   mayNeed?: readonly Permission[];
-  /** Requires a re-authentication in the last five minutes. */
+  /** Requires that the person has re-authenticated recently (`reauthenticatedUntil`). */
   fresh?: true;
   schema: S;
   /** The limit for a body that may be larger than others. */

@@ -25,7 +25,7 @@ export async function namesFor(
 }
 
 /**
- * Finds the names of people who make a decision that needs two of them. The names include
+ * Finds the names of people who make a decision that needs two of them. The names include e-mail
  * addresses, because two people may have the same name.
  */
 export async function decidersFor(
@@ -48,7 +48,8 @@ async function actorsFor(
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);
     if (!isShown) return { person_id: null, name: person?.roles[0] ?? 'operator' };
     if (!person) return { person_id, name };
-    // A person who acted before may work for other merchants now.
+    // A person who acted before may work only for other merchants now. Then their e-mail address is
+    // left out.
     const isOwn =
       scope === 'all merchants' || person.merchant_ids?.some((id) => isWithin(scope, id));
     return { person_id: person.id, name: isOwn ? call(person) : person.name };

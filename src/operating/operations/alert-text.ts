@@ -3,6 +3,7 @@ import { type FoundCheckout, listFoundCheckouts } from '#operating/search/search
 import type { Handle } from '#platform/database/database.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { plural } from '#platform/shared/plural.ts';
 import type { Alert } from '#record/alerts/alert.sql.ts';
 import { listOverdueOf, listSubjects, type Subject } from './alert-subjects.sql.ts';
 import { presentOverdue } from './instalments.ts';
@@ -69,7 +70,7 @@ function textOf(alert: Alert, { checkout, merchant, subject, late }: About): str
   if (alert.kind === 'payment_overdue' && late.length > 0) {
     const days = Math.max(...late.map(({ days_late }) => days_late));
     const sum = late.reduce((total, one) => total + one.amount, 0);
-    return `${order}: ${money(sum)} from ${shopper} is ${days} ${days === 1 ? 'day' : 'days'} late.`;
+    return `${order}: ${money(sum)} from ${shopper} is ${plural(days, 'day')} late.`;
   }
   const sentences: Record<string, string> = {
     payment_overdue: `a payment from ${shopper} was late.`,

@@ -35,7 +35,10 @@ export const CallbackRow = Type.Object({
 });
 export type CallbackRow = Type.Static<typeof CallbackRow>;
 
-/** GET /api/destinations: each merchant's receivers by host, over the last 7 days. */
+/**
+ * GET /api/destinations: each merchant's receivers by host, with their recent results
+ * (`destinationDays`).
+ */
 export const DestinationsQuery = Type.Object(paging);
 export const DestinationRow = Type.Object({
   merchant_id: Id,

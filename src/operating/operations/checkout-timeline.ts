@@ -1,6 +1,7 @@
 import { brandName } from '#platform/shared/card-names.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
 import type { Collection } from '#purchases/instalments/instalment.ts';
@@ -120,7 +121,7 @@ export function timelineOf(
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
   const { number_of_payments } = checkout;
-  const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
+  const term = number_of_payments === null ? '' : `, ${plural(number_of_payments, 'payment')}`;
   const noAnswer = (one: PaymentAttempt | Collection) => explainNoAnswer(history, one, zone);
   const settled = <
     Row extends { settled_at: Timestamp | null; created_at: Timestamp; status: string },
@@ -152,7 +153,7 @@ export function timelineOf(
       return entryOf('callback', started_at, text, toneOf(outcome), operator);
     }),
     ...history.events.map(({ event, sequence, status, attempts, created_at, delivered_at }) => {
-      const after = attempts > 1 ? ` after ${countOf(attempts, 'attempt')}` : '';
+      const after = attempts > 1 ? ` after ${plural(attempts, 'attempt')}` : '';
       const text = `event ${sequence}, ${event}, ${status}${after}`;
       return entryOf('callback', delivered_at ?? created_at, text, toneOf(status));
     }),
@@ -205,8 +206,6 @@ export function explainWaiting(history: CheckoutHistory): string | null {
 
 type Money = (cents: number) => string;
 
-const countOf = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
 const describeCard = (brand: string | null, last4: string) =>
   `${brandName(brand) || 'card'} ending ${last4}`;
 
@@ -252,7 +251,7 @@ function describeWait({ wait_hours, may_retry }: Collection): string {
   const isDays = wait_hours % 24 === 0;
   const count = isDays ? wait_hours / 24 : wait_hours;
   const unit = isDays ? 'day' : 'hour';
-  return `. The card network asks us to wait ${count} ${unit}${count === 1 ? '' : 's'} before a retry`;
+  return `. The card network asks us to wait ${plural(count, unit)} before a retry`;
 }
 
 function disputeEntries(dispute: Dispute, money: Money, zone: string): TimelineEntry[] {

@@ -7,10 +7,10 @@ const limits = { pageSize: 500, rowsMax: 50_000 };
 export type Column<Row> = [header: string, value: (row: Row) => Cell];
 
 /**
- * The lines of a list as a file, page by page, so that no download holds all of them in memory. The
- * first page is read before the first line is sent, so that a refusal can still be answered. If a
- * later page cannot be read, the connection is cut, so that no browser mistakes the part for the
- * whole.
+ * Reads a list into the lines of a file, page by page, so that no download holds all of them in
+ * memory. The first page is read before the first line is sent, so that a refusal can still be
+ * answered. If a later page cannot be read, the connection is cut, so that no browser mistakes the
+ * part for the whole.
  */
 export async function openCsv<Row>(
   columns: Column<Row>[],

@@ -13,7 +13,7 @@ import { scopeOf } from './viewer.ts';
 /** How many days the statistics of a receiver cover. */
 const destinationDays = 7;
 
-/** Receivers with their results for the last 7 days. */
+/** Receivers with their recent results. */
 export const destinationList = defineList({
   name: 'destinations',
   permission: 'callbacks.read',

@@ -110,7 +110,8 @@ function pauseOf({ paused, shopper_attempt }: Instalment, pause?: Pause): Paused
 const pauseTexts: Record<PausedBy, string> = {
   dispute:
     'A payment of this checkout is disputed. A retry is refused until the dispute has ended.',
-  difference: 'The gateway’s records differ from ours. Clear the difference first.',
+  difference:
+    'The gateway’s records of this checkout differ from ours. Nothing is charged until an operator has compared them and released the checkout with `tranche gateway release`.',
   refund: 'A refund of this checkout is in progress. A retry is refused until it has ended.',
   shopper: 'The shopper is paying this now.',
 };

@@ -14,7 +14,7 @@ export const IntegrationRow = Type.Object({
   signing_required_at: nullable(Time),
   revoked_at: nullable(Time),
   created_at: Time,
-  /** The events that it gets besides payment results, and the address that they go to. */
+  /** The events that it gets besides payment results, and the URL that they go to. */
   events: Type.Array(oneOf(eventKinds)),
   events_url: nullable(Type.String()),
   /** The first merchants that an intermediary manages, among those that the person may see. */
@@ -44,8 +44,8 @@ export const IntegrationRow = Type.Object({
       created_at: Time,
       disabled_at: nullable(Time),
       /**
-       * Counts for the last 30 days. They cover all merchants of an integration, so those of an
-       * intermediary are null in a list for one merchant, and for people who see only some
+       * Counts for the last `recentDays`. They cover all merchants of an integration, so those of
+       * an intermediary are null in a list for one merchant, and for people who see only some
        * merchants.
        */
       logins: nullable(Type.Integer()),
@@ -121,7 +121,7 @@ export const SetLimit = Type.Object({
 export const SetEvents = Type.Object({
   enable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
   disable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
-  /** `none` removes the address: events then go to the notify_url of the checkout. */
+  /** `none` removes the URL: events then go to the notify_url of the checkout. */
   url: Type.Optional(Type.String({ maxLength: 2048 })),
 });
 export const EventsSet = Type.Object({

@@ -325,7 +325,7 @@ export const integrationActions = {
       });
     },
   }),
-  /** Sends a test callback to an address and shows the answer. Only the audit is written. */
+  /** Sends a test callback to a URL, and shows the answer. Writes nothing but the audit row. */
   testCallback: on('test-callback', 'integrations.change', {
     body: TestCallback,
     response: TestedCallback,

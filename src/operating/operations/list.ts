@@ -24,7 +24,7 @@ export type ListDefinition<Query extends TObject, Row> = {
   /** The members of a row in the console's answer. A row may have more. */
   row: TSchema;
   read(viewer: Viewer, query: Static<Query>, page: PageRequest): Promise<List<Row>>;
-  /** Whether its rows have names and addresses of people other than the shopper. */
+  /** Whether its rows have names and e-mail addresses of people other than the shopper. */
   namesPeople?: boolean;
   columns: Column<Row>[];
 };

@@ -60,7 +60,7 @@ export const MerchantRow = Type.Object({
   /** How far a sandbox merchant's clock is ahead of real time. */
   clock_ahead_ms: Type.Integer(),
   now: Time,
-  /** Sums for the last 30 days. */
+  /** Sums for the last `recentDays`. */
   sold: Cents,
   collected: Cents,
   refunded: Cents,
@@ -92,14 +92,14 @@ export const CreateMerchant = Type.Object({
   four_eyes_above: Type.Optional(nullable(Threshold)),
 });
 
-/** The members that are rules for new checkouts; the others are for the page. */
+/** The members that `changeRules` stores: rules for checkouts, and the threshold for refunds. */
 export const Rules = {
   rules: Type.Optional(Bands),
   preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
   four_eyes_above: Type.Optional(nullable(Threshold)),
 };
 
-/** The members that are for the page, besides a new logo. */
+/** The members that `changePage` stores, with the logo as its digest. */
 export const Page = {
   short_name: Type.Optional(nullable(Type.String({ maxLength: 20 }))),
   no_fees: Type.Optional(Type.Boolean()),

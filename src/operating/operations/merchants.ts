@@ -24,7 +24,7 @@ import { listMerchantsPage } from './merchants.sql.ts';
 import { listMerchantNames, listRecentSums } from './owner.sql.ts';
 import { BadInput, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** Merchants with their sums for the last 30 days. */
+/** Merchants with their sums for the last `recentDays`. */
 export const merchantList = defineList({
   name: 'merchants',
   permission: 'merchants.read',

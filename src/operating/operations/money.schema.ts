@@ -118,8 +118,9 @@ export const Balance = Type.Object({
   ),
   payout_count: Type.Integer(),
   /**
-   * The next payout as it stands now. Null without terms. If the amount is not positive, no payout
-   * is made: the reserve is held back, and everything else waits for the one after it.
+   * The next payout, if it were made now. Null if the merchant has no terms. If the amount is not
+   * positive, no payout is made: the reserve is held back, and the other entries wait for the
+   * payout after it.
    */
   next_payout: nullable(
     Type.Object({

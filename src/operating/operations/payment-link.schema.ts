@@ -39,7 +39,7 @@ export const PaymentLinkDetails = Type.Object({
   qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
   /** Null if its checkouts make no callbacks. */
   notify_url: nullable(Type.String()),
-  /** The shopper's address; null if the shopper types it. */
+  /** The shopper's e-mail address. Null if the shopper types it. */
   email: nullable(Type.String()),
   /** The mails with the link to the shopper, the newest first. */
   mails: Type.Array(
@@ -76,7 +76,7 @@ export const OfferPaymentLink = Type.Object({
   /** After how many days it expires, on the merchant's clock, instead of a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
-  /** Whether the link goes to the shopper's address by mail. */
+  /** Whether the link is mailed to the shopper. */
   mail: Type.Optional(Type.Boolean()),
   /**
    * If absent, callbacks go to the same address as those of the newest order, if there is one.

@@ -20,7 +20,7 @@ import { PeopleQuery, Person } from './people.schema.ts';
 import { BadKey } from './range.sql.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
-/** People, ordered by address. */
+/** People, ordered by e-mail address. */
 export const peopleList = defineList({
   name: 'people',
   namesPeople: true,
@@ -82,8 +82,9 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
 }
 
 /**
- * Whether a link belongs to an unreleased invitation by the staff, for a person whom a merchant
- * knows. It would show the merchant that the person also has access elsewhere.
+ * Whether the staff made the invitation for a person who already had this access, and no second
+ * administrator has approved it. Such an invitation stays hidden from the merchant, because it
+ * would show that the person also has access elsewhere.
  */
 const isStaffMatter = (link: PersonLink, { created_at }: PersonRow) =>
   link.by_staff && link.released_at === null && link.created_at > created_at;

@@ -60,11 +60,11 @@ export const RefundRow = Type.Object({
    * The payments that it would be taken from if it began now; null if it has begun or must wait.
    */
   planned: nullable(Type.Array(PlannedPart)),
-  /** Refunds as a share of the merchant's sales in its last 30 days. Null if nothing was sold. */
-  refund_rate: nullable(Type.Number()),
   /**
-   * The person who requested it in the console; null if the merchant requested it through the API.
+   * Refunds as a share of the merchant's sales in its last `recentDays`. Null if nothing was sold.
    */
+  refund_rate: nullable(Type.Number()),
+  /** The operator who requested it. Null if it came over the API. */
   requested_by: nullable(ActorSummary),
   request_reason: nullable(Type.String()),
   /**

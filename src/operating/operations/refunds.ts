@@ -126,8 +126,8 @@ export const refundActions = {
 
 /**
  * A refund with the names of the people who requested it and first approved it. Actions are
- * recorded under people's addresses. A name from the command line, without a person, stays as it
- * was given.
+ * recorded under people's e-mail addresses. A name from the command line, without a person, stays
+ * as it was given.
  */
 export function withNames<Refund extends RefundRequest>(refund: Refund, show: ShowActor): Refund {
   const [asked, approved] = [requesterOf(refund), firstApproverOf(refund)];

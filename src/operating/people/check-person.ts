@@ -3,16 +3,16 @@ import { OperatorError } from '#record/actions/operate.ts';
 const nameMax = 100;
 
 /**
- * The characters that an address may have without quotation marks, and letters of other scripts.
- * `$`, "`" and `|` are allowed by the standard but not used in practice, and dangerous in a copied
- * command.
+ * The characters that an e-mail address may have without quotation marks, and letters of other
+ * scripts. `$`, "`" and `|` are allowed by the standard but not used in practice, and dangerous in
+ * a copied command.
  */
 const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
 
 /**
  * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
- * would turn two addresses into one.
+ * would turn two e-mail addresses into one.
  */
 export const foldAddress = (address: string) =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -91,7 +91,7 @@ export type SeparateDeps = OperatorDeps & QueueDeps & { sealing?: Sealing };
  * Divides the invitations of an access that was separated into two. Otherwise one merchant could
  * end another merchant's invitations. An invitation that is waiting for a second administrator is
  * divided by merchants, but a merchant's request to invite a registered person again goes to no
- * other merchant's part. A released invitation keeps its link for the first part. The other part
+ * other merchant's part. An invitation whose link works keeps it for the first part. The other part
  * gets a new link, by mail or, without mail, from a second administrator.
  */
 export async function separateInvitations(

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import { plural } from '#platform/shared/plural.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
@@ -102,8 +103,8 @@ export async function invitePerson(
  * invited person by mail. If mail is off, the invitation waits for a second administrator. If the
  * person has ever registered, it always does: otherwise the inviter could impersonate that
  * colleague. Until then, the person's access stays as it is, so that no administrator can lock
- * others out alone. A merchant's administrator who invites an address with access elsewhere gets
- * the same answer as for a new person.
+ * others out alone. A merchant's administrator who invites an e-mail address with access elsewhere
+ * gets the same answer as for a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -226,9 +227,9 @@ function wayOf(deps: InviteDeps): LinkWay {
 }
 
 /**
- * Why this operator may not release an invitation, or null. Only the service's staff releases
- * invitations for a merchant's people, because only staff can see whether a person has access
- * elsewhere.
+ * Why this operator may not approve an invitation as its second administrator, or null. Only the
+ * service's staff may do so for a merchant's people, because only staff can see whether a person
+ * has access elsewhere.
  */
 export function explainBadReleaser(
   link: Pick<PersonLink, 'made_by' | 'made_by_person_id'>,
@@ -300,8 +301,9 @@ function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited)
 type Admitted = { known: Person; isNew: boolean; giver: Access | null };
 
 /**
- * Returns the person whose address an invitation names. A new person gets its roles but cannot sign
- * in yet. A person whom the inviter may not see stays unchanged, and gets a second access.
+ * Returns the person whose e-mail address an invitation names. A new person gets its roles but
+ * cannot sign in yet. A person whom the inviter may not see stays unchanged, and gets a second
+ * access.
  */
 async function admit(
   deps: InviteDeps,
@@ -444,7 +446,7 @@ async function tell(
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;
   }
-  const ended = ` ${given.passkeys} passkeys and ${given.sessions} sessions ended.`;
+  const ended = ` ${plural(given.passkeys, 'passkey')} and ${plural(given.sessions, 'session')} ended.`;
   const next = link === 'command line' ? ' The new link was printed at the command line.' : shown;
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
@@ -471,7 +473,7 @@ async function tellRequested(
     kind: 'person_invited',
     subject_id: person_id,
     caused_by: operator,
-    detail: `${by.name} wants to invite ${email} again, as ${showAccess(wanted)}. Their passkeys and sessions stay valid until another administrator has spoken to them and releases the invitation. If this was not agreed, do not release it.`,
+    detail: `${by.name} wants to invite ${email} again, as ${showAccess(wanted)}. ${email}’s passkeys and sessions stay valid until another administrator releases the invitation. Speak to ${email} first. If they did not ask for this, do not release it.`,
   });
   await queuePersonMail(deps, db, { person_id, kind: 'invitation_requested', by, at: now });
 }

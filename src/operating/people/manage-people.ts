@@ -1,6 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import { plural } from '#platform/shared/plural.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
@@ -162,14 +163,14 @@ async function refuseToStayAlone(
   // A person who cannot be the second approver yet may be removed at once.
   if (others.length !== 1 || others[0]?.id !== person.id) return;
   throw new OperatorError(
-    `This would leave you as the only administrator of all merchants who can act. Invite another one first (they can act after ${hours} hours), or run \`tranche operators revoke ${person.email}\` at the server.`,
+    `This would leave you as the only administrator of all merchants who can act. Invite another one first (they can act ${hours === 0 ? 'at once' : `after ${plural(hours, 'hour')}`}), or run \`tranche operators revoke ${person.email}\` at the server.`,
   );
 }
 
 /**
  * Revokes an access of a person: its sessions and links end, and their passkeys too if it was the
  * last one. A merchant's administrator revokes only the access to their own merchants. The command
- * line revokes all accesses of an address. The other operators get an alert.
+ * line revokes all accesses of an e-mail address. The other operators get an alert.
  */
 export async function revokePerson(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -440,7 +441,10 @@ export function refuseToManage(giver: Access | null, person: Access): void {
   if (hasMoreRights(person, giver) || !sees(giver, person)) throw notManaged();
 }
 
-/** Locks the person's live accesses, found by address. If all are revoked, locks the first. */
+/**
+ * Finds a person by e-mail address, and locks their live accesses. If all are revoked, locks the
+ * first.
+ */
 async function mustLock(db: Handle, address: string): Promise<Person[]> {
   const person = await lockPersonByEmail(db, foldAddress(address.trim()));
   if (!person) throw new OperatorError(`There is no person ${address}.`);

@@ -75,9 +75,9 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 }
 
 /**
- * The address to which the browser goes to sign in at the issuer. The caller keeps `state` in a
- * cookie, so that the answer counts only in the browser that asked. `token` belongs to a session
- * that the browser already has, and that the new session ends.
+ * Begins a sign-in at the issuer, and returns the address to which the browser goes. The caller
+ * keeps `state` in a cookie, so that the answer counts only in the browser that asked. `token`
+ * belongs to a session that the browser already has, and that the new session ends.
  */
 export async function beginOidc(
   deps: OidcDeps,
@@ -120,9 +120,9 @@ export async function beginOidc(
 }
 
 /**
- * The address to which a session's browser goes to link an account at the issuer. The caller has
- * required re-authentication. The session's cookie is not sent from another site, so the challenge
- * names the session.
+ * Begins to link an account at the issuer to a session's person, and returns the address to which
+ * the browser goes. The caller has required re-authentication. The session's cookie is not sent
+ * from another site, so the challenge names the session.
  */
 export async function beginTie(
   deps: OidcDeps,
@@ -189,7 +189,7 @@ async function acceptByIssuer(
   browser: Browser,
   { person, subject, claims }: { person: Person; subject: string; claims: Claims },
 ): Promise<Opened> {
-  // The person's account at the issuer may belong to an earlier holder of the address.
+  // The person's account at the issuer may belong to an earlier holder of the e-mail address.
   if (addressOf(claims) !== person.email) throw new NotRecognised('another address');
   const invited = await findInvitedAccess(deps, person);
   return await open(deps, browser, invited, 'oidc', accepting, async (db, at) => {
@@ -228,7 +228,8 @@ async function writeTie(
 }
 
 /**
- * The account must have the person's own address, so that a stranger's account never gives access.
+ * The account must have the person's own e-mail address, so that a stranger's account never gives
+ * access.
  */
 async function tie(
   deps: OidcDeps,
@@ -259,7 +260,7 @@ async function tie(
 
 /**
  * The access that a first sign-in accepts: one with an invitation, or else the first one. Another
- * merchant that also invites the address must not divert the sign-in, so an access that was
+ * merchant that also invites the e-mail address must not divert the sign-in, so an access that was
  * accepted before comes first, and then the person's first one.
  */
 async function findInvitedAccess(deps: OidcDeps, person: Person): Promise<Person> {
@@ -312,7 +313,7 @@ async function exchange(
   }
 }
 
-/** The address that the issuer has verified, or null. */
+/** The e-mail address that the issuer has verified, or null. */
 const addressOf = ({ email, email_verified }: Claims): string | null =>
   typeof email === 'string' && email_verified === true ? foldAddress(email) : null;
 

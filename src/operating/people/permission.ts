@@ -67,7 +67,7 @@ const needAllMerchants: ReadonlySet<Permission> = new Set([
   'differences.close',
   'alerts.read',
   'alerts.handle',
-  // A merchant's administrator must not vouch for a second address of their own.
+  // A merchant's administrator must not vouch for their own second identity.
   'people.confirm',
 ]);
 

@@ -25,9 +25,12 @@ export type PersonLink = {
    * the person had accepted that access before.
    */
   by_staff: boolean;
-  /** The access that the person gets when the link is released. Null if they already have it. */
+  /** The access that the person gets once the link is approved. Null if they already have it. */
   access: InvitedAccess | null;
-  /** Null while the link waits for a second administrator. Until the release it does not work. */
+  /**
+   * When a second administrator approved the link, or when it was made if it needs no approval.
+   * Null while it waits for one: it does not work yet.
+   */
   released_at: Timestamp | null;
 };
 
@@ -51,7 +54,7 @@ export async function insertPersonLink(db: Handle, link: PersonLink): Promise<vo
     .execute();
 }
 
-/** A link that is released, and neither used nor expired. */
+/** Finds a link that does not wait for a second administrator, and is neither used nor expired. */
 export async function findLiveLink(
   db: Handle,
   token_hash: Buffer,
@@ -114,8 +117,8 @@ export async function deleteHeldLinks(
 }
 
 /**
- * The invitations for these people that are neither used nor expired. Those that wait for a release
- * come first, and among them those from the service's staff.
+ * The invitations for these people that are neither used nor expired. Those that wait for a second
+ * administrator come first, and among them those from the service's staff.
  */
 export async function listInvitations(
   db: Handle,
@@ -136,7 +139,8 @@ export async function listInvitations(
 }
 
 /**
- * The invitations for these people that can be accepted: released, and neither used nor expired.
+ * The invitations for these people that can be accepted: they do not wait for a second
+ * administrator, and are neither used nor expired.
  */
 export async function listLiveInvitations(
   db: Handle,

@@ -157,8 +157,8 @@ export async function listWithSignInMethod(db: Handle, identities: string[]): Pr
 }
 
 /**
- * The administrators of all merchants who are not revoked. Locks them in order of id, so that two
- * people who remove access at once wait for each other.
+ * Locks the administrators of all merchants who are not revoked, in order of id, so that two people
+ * who remove access at once wait for each other.
  */
 export async function lockAdministrators(db: Handle): Promise<Person[]> {
   return await db
@@ -183,8 +183,8 @@ export async function findPersonBySubject(db: Handle, subject: string): Promise<
 }
 
 /**
- * People in the order of their addresses, from the one after this key. If merchants are given,
- * lists only people who belong to one of them.
+ * People in the order of their e-mail addresses, after this key. If merchants are given, lists only
+ * people who belong to one of them.
  */
 export async function listPeople(
   db: Handle,
@@ -227,7 +227,9 @@ export async function listToMail(
   return rows.map(({ id }) => id);
 }
 
-/** Returns whether the row is new. Another transaction may have inserted the same address. */
+/**
+ * Returns whether the row is new. Another transaction may have inserted the same e-mail address.
+ */
 export async function insertPerson(db: Handle, person: Person): Promise<boolean> {
   const result = await db
     .insertInto('people')

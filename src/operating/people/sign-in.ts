@@ -74,8 +74,12 @@ export const accepting = 'operators accept';
 const passkeysMax = 10;
 
 /** A restore may have brought back people who were revoked, and passkeys that were removed. */
-const accessStopped =
-  'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.';
+const accessStopped = {
+  staff:
+    'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.',
+  merchant:
+    'No one can sign in at the moment, because the service’s database was restored. If it is urgent, ask the payment service.',
+};
 
 /**
  * The person that a link is for. If another merchant gave them access already, they accept the
@@ -139,8 +143,8 @@ export async function registerInvited(
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
     // The person may have accepted another invitation in the meantime.
     if (await mustSignIn(db, person, invited.by_staff)) throw signInFirst();
-    // The account at the issuer may belong to an earlier holder of the address, whose last access
-    // ended.
+    // The account at the issuer may belong to an earlier holder of the e-mail address, whose last
+    // access ended.
     await updatePerson(db, person_id, { oidc_subject: null });
     await deletePasskeysOf(db, person_id);
     const passkey = { ...verified, person_id, name: 'First passkey' };
@@ -289,7 +293,9 @@ export async function open(
     const person = await lockPerson(db, access_id);
     if (person?.revoked_at !== null || !mayUse(deps.console, person)) throw new NotRecognised();
     if (await isOfStaff(db, person)) throw new NotRecognised('the person has all merchants');
-    if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
+    if ((await findAccessStop(db)) !== null) {
+      throw new OperatorError(accessStopped[person.merchant_ids === null ? 'staff' : 'merchant']);
+    }
     const { passkey_id, details } = await before(db, now);
     const of = { person_id, access_id, address, user_agent };
     await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });

@@ -26,7 +26,7 @@ type Deps = { database: Database; clock: Clock };
 
 export type Counts = Record<Waiting, BoundedCount>;
 
-/** A count above this is shown as more than this. */
+/** Counting stops here. The page shows a plus sign behind the number. */
 const countMax = 1_000;
 const dueDays = 90;
 

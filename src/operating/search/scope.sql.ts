@@ -15,7 +15,7 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
 ): Query {
   if (scope === 'all merchants') return query;
   const { merchant_ids } = scope;
-  // A single merchant becomes an equality: Citus then asks one node, and an index keeps its order.
+  // One merchant becomes an equality: Citus asks one node, and an index returns sorted rows.
   const [only] = merchant_ids;
   return (
     merchant_ids.length === 1

@@ -227,7 +227,9 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** The functions by which messages may be moved to the archive, and only there (decision 0068). */
+/**
+ * Creates the functions that let messages be moved to the archive, and only there (decision 0068).
+ */
 async function guardArchive(client: pg.ClientBase, path: string): Promise<void> {
   await client.query(`
     create or replace function refuse_unless_archived() returns trigger language plpgsql ${path} as $$

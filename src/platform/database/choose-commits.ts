@@ -51,8 +51,8 @@ export function mayStartFlight(flights: number, lateFlights: number): boolean {
 /**
  * The next step of a batch that was not written.
  *
- * - `separate`: it was rolled back because a row is locked or a worker is away. Its tenants
- *   continue separately. Only a batch with a limit on its wait can be separated.
+ * - `separate`: it was rolled back because a row is locked or a Citus worker does not answer. Its
+ *   tenants continue separately. Only a batch with a limit on its wait can be separated.
  * - `requeue`: nothing was written, and the earliest deadline has passed. The items that have time
  *   left join the next batch.
  * - `write alone`: it was rolled back. An item that cannot be written must not fail the others.

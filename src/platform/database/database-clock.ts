@@ -3,9 +3,9 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Database } from './database.ts';
 import { retryTransient } from './transaction.ts';
 
-// Every node takes its time from the database that it shares with the others (decision 0017). One
-// node with a wrong clock would damage rows for all of them: creation times must not go backwards,
-// and leases and rate limit windows would end at the wrong time.
+// Every node takes its time from the shared database (decision 0017). One node with a wrong clock
+// would damage rows for all of them: creation times must not go backwards, and leases and rate
+// limit windows would end at the wrong time.
 
 /** How far this machine's clock may be from the database's. */
 const skewMaxMilliseconds = 5_000;
@@ -33,8 +33,8 @@ export type DatabaseClock = Clock & {
 class ClockWrong extends Error {}
 
 /**
- * A clock that shows the database's time. It compares the database's clock with this machine's now,
- * and then every ten seconds.
+ * Makes a clock that shows the database's time. It compares the database's clock with this
+ * machine's now, and then every ten seconds.
  *
  * - If the two agree within the precision that the round trip allows, it shows this machine's time.
  * - If they differ by less than the bound, it shows the database's time.

@@ -213,7 +213,7 @@ const undistributed = new WeakSet<pg.ClientBase>();
  * expects a fixed part of all rows in the range, and for rows that are sent as arrays, because it
  * expects ten elements in an array.
  *
- * Citus chooses workers by the values, and refuses a plan for any values.
+ * Citus chooses its workers by the values, and refuses a plan for any values.
  */
 export const planOnce = (client: pg.ClientBase): string[] =>
   undistributed.has(client) ? ['set local plan_cache_mode = force_generic_plan'] : [];
@@ -229,8 +229,8 @@ const unconfirmed = new WeakSet<pg.ClientBase>();
 
 /**
  * The server's functions that warn of an unconfirmed COMMIT: PostgreSQL stopped waiting for a
- * synchronous standby, or Citus could not tell a worker to commit (decision 0020). The text of a
- * warning depends on the server's language; the function's name does not.
+ * synchronous standby, or Citus could not tell one of its workers to commit (decision 0020). The
+ * text of a warning depends on the server's language; the function's name does not.
  */
 const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];
 
@@ -267,7 +267,7 @@ function watchForFaults(client: pg.ClientBase): void {
 
 /**
  * Errors after which the next statement on the same connection would fail too: the server became
- * read only (25006), or it is going away.
+ * read only (25006), or it is shutting down.
  */
 function isFault(error: pg.DatabaseError): boolean {
   if (isWorkerAway(error)) return false;
@@ -275,8 +275,8 @@ function isFault(error: pg.DatabaseError): boolean {
 }
 
 /**
- * When the coordinator's own postmaster has died, Citus ends a statement that waits for a worker
- * with an internal error. PostgreSQL would close the connection with a 57P01.
+ * When the coordinator's own postmaster has died, Citus ends a statement that waits for a Citus
+ * worker with an internal error. PostgreSQL would close the connection with a 57P01.
  */
 export function isPostmasterGone(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -288,8 +288,8 @@ const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 
 /**
- * The function in which Citus finds that a worker closed its connection, before any worker has
- * committed.
+ * The functions in which Citus finds that a Citus worker closed its connection, before any of them
+ * has committed.
  */
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 

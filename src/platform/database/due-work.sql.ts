@@ -124,7 +124,7 @@ export async function listMerchantsWithDue(
 }
 
 /**
- * Lists rows of all merchants. While a Citus worker does not answer, lists those on the other
+ * Lists rows of all merchants. While a Citus worker does not answer, lists those on the other Citus
  * workers, each for its own merchants (decision 0020).
  */
 export async function askWorkers<Row>(

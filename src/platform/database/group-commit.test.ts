@@ -29,7 +29,7 @@ test('a commit that follows another one at once is written', async () => {
   await commit.settled();
 });
 
-/** A write that does not end until the test says so. */
+/** Makes a write that does not end until the test calls `end`. */
 function openWrite() {
   const { promise, resolve: end } = Promise.withResolvers<void>();
   const written: string[] = [];

@@ -23,11 +23,11 @@ export type GroupCommit<Item, Result> = {
 
 /**
  * Writes a batch as a whole or not at all. With a limit, a longer wait for a lock must fail, and so
- * must a batch that needs a worker which does not answer.
+ * must a batch that needs a Citus worker which does not answer.
  */
 type Write<Item, Result> = (items: Item[], lockMilliseconds?: number) => Promise<Result[]>;
 
-/** How often a tenant's queue checks whether its worker is back. */
+/** A tenant's queue waits this long after its Citus worker did not answer. */
 const awayMilliseconds = 250;
 
 /** How often the waiting items are searched for some whose deadline has passed. */
@@ -77,9 +77,9 @@ type Commits<Item, Result> = {
  * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0012). A batch that
  * waits too long for a lock is rolled back, and each of its tenants gets a queue of its own, whose
  * batches wait for locks as `Wait` describes. New items of a tenant join its queue while it has
- * one; all others continue to share commits. Likewise, tenants whose Citus worker is away do not
- * stop those on other workers (decision 0020): their queues ask again until it is back, and hold no
- * connection in the meantime.
+ * one; all others continue to share commits. Likewise, tenants whose Citus worker does not answer
+ * do not stop those on other Citus workers (decision 0020): their queues ask again until it
+ * answers, and hold no connection in the meantime.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not
  * accept ends at its earliest deadline, and the items that have time left join the next batch. An
@@ -275,7 +275,8 @@ async function drain<Item, Result>(
 }
 
 /**
- * Retries with a longer wait while a row is locked. Returns the error if a worker does not answer.
+ * Retries with a longer wait while a row is locked. Returns the error if a Citus worker does not
+ * answer.
  */
 async function writePatiently<Item, Result>(
   commits: Commits<Item, Result>,

@@ -36,7 +36,7 @@ export async function advanceListTotals(
   room: Map<string, { count: number; at: Timestamp }>,
 ): Promise<void> {
   const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
-  // VALUES makes Citus send these rows only to their merchants' nodes. It would send a SELECT to
+  // VALUES makes Citus send these rows only to their merchants' nodes. Citus would send a SELECT to
   // all nodes.
   const rows = merchants.map(
     (_, index) => `($${3 * index + 1}, '${list}', $${3 * index + 2}, $${3 * index + 3})`,

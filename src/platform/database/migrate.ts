@@ -38,7 +38,7 @@ class MayNotMigrate extends Error {
 }
 
 /**
- * Through a pooler, other clients would get the time-outs that a migration sets for its session.
+ * Through a pooler, other clients would get the timeouts that a migration sets for its session.
  */
 class MigrateDirectly extends Error {
   constructor() {
@@ -296,7 +296,7 @@ async function recordMigration(
 }
 
 /**
- * Splits a migration, because Citus passes a whole message to its workers even if only one
+ * Splits a migration, because Citus passes a whole message to the Citus workers even if only one
  * statement in it is meant for them. A statement ends where a line ends in a semicolon.
  */
 function statementsOf(text: string): string[] {

@@ -11,7 +11,7 @@ import type { Database } from './database.ts';
 
 const announceMilliseconds = 20_000;
 
-/** A process that was silent for this long has died. */
+/** A process that has been silent for this long counts as dead. */
 const silentMinutes = 2;
 
 type NodeDeps = { database: Database; clock: Clock; random: Random; log: Logger };

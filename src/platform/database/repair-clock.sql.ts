@@ -13,7 +13,7 @@ import type { Tables } from './tables.ts';
  */
 const margin = sql`interval '1 minute'`;
 
-/** Longer than any lease. */
+/** No lease lasts this long. One that ends later was written with a wrong clock. */
 const leaseMax = sql`interval '1 hour'`;
 
 type Table = keyof Tables & string;

@@ -111,7 +111,7 @@ export async function prepareSession(
     started_at: string;
     is_distributed: boolean;
   }>({
-    // Nothing watches the connection yet, and the pool's time-out may be a day.
+    // Nothing watches the connection yet, and the pool's timeout may be a day.
     query_timeout: firstMilliseconds,
     text: `select current_setting('transaction_read_only') as read_only, pg_backend_pid() as pid,
        pg_postmaster_start_time()::text as started_at,

@@ -158,7 +158,7 @@ function lockMillisecondsLeft(clock: Clock, deadline: Deadline): number | undefi
 const fateUnknown = (cause: unknown) =>
   new FateUnknown('the fate of a commit is unknown', { cause });
 
-/** COMMIT was sent, and no answer came back. */
+/** COMMIT was sent, and its answer did not arrive. */
 class CommitInterrupted extends Error {}
 
 /** COMMIT was answered, but a standby or a Citus worker did not confirm it, so it can be lost. */
@@ -186,14 +186,15 @@ export type Transaction = {
 };
 
 /**
- * Runs one transaction, and retries it when the database goes away. The caller chooses ids before
- * the body runs. If `maybeCommitted`, the body looks for those ids first. It takes its first row
- * lock before it looks, so that it waits for a commit that is still in flight.
+ * Runs one transaction, and retries it while the database does not answer or asks for a retry. The
+ * caller chooses ids before the body runs. If `maybeCommitted`, the body looks for those ids first.
+ * It takes its first row lock before it looks, so that it waits for a commit that is still in
+ * flight.
  *
- * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
- * `isLockTimeout`) goes to the caller at once. So does the error of a worker that is away. A
- * connection on which such a transaction takes too long is cut, and the transaction is retried on
- * another one.
+ * With `lockMilliseconds` two errors go to the caller at once, without a retry: a statement that
+ * waited longer for a lock (`isLockTimeout`), and a Citus worker that does not answer
+ * (`isWorkerAway`). If the transaction takes too long, its connection is closed, and it is retried
+ * on another one.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
@@ -240,7 +241,8 @@ export function transaction<T>(
     } catch (error) {
       // The body may have failed because of a statement that was sent before COMMIT. Only the
       // answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT, with a
-      // warning, if its only worker received it and died. That worker may have committed.
+      // warning, if the only Citus worker received it and died. That Citus worker may have
+      // committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);
@@ -262,7 +264,7 @@ const isRefused = (committing: Promise<void>) => committing.then(() => false, is
 
 /** Returns a connection to the pool with no transaction open, or closes it. */
 async function release(client: pg.PoolClient, error: unknown): Promise<void> {
-  // After a time-out the connection may be dead, and a ROLLBACK on it would time out too.
+  // After a timeout the connection may be dead, and a ROLLBACK on it would time out too.
   if (isFaulty(client) || isQueryTimeout(error)) return releaseClient(client, error);
   try {
     await client.query('rollback');

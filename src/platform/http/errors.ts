@@ -115,8 +115,8 @@ export function unavailable(error?: Error): ApiError {
 
 /**
  * A 500 or 503 promises that nothing was changed (decision 0013). We cannot promise that when
- * COMMIT got no answer. It would be false when an earlier transaction of this request was
- * committed: for example, the payment was made, and then the page could not be read.
+ * COMMIT got no answer, or when an earlier transaction of this request was committed: for example,
+ * the payment was made, and then the page could not be read.
  */
 function isOutcomeUnknown(error: Error): boolean {
   if (error instanceof FateUnknown) return true;

@@ -106,7 +106,7 @@ test('every form is read or refused, and changes no prototype', () => {
   assert.equal(({} as Record<string, unknown>).a, undefined);
 });
 
-test('the largest forms are read, or refused by a limit rather than by a time-out', () => {
+test('the largest forms are read, or refused by a limit rather than by a timeout', () => {
   const deep = 'The body is nested deeper than 32 levels.';
   const outcomes: [part: string, outcome: string][] = [
     ['a&', 'The body has the field "a" twice.'],

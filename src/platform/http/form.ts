@@ -6,7 +6,7 @@ export class MalformedForm extends Error {
 }
 
 const depthMax = 32;
-/** Twice as many fields as 500 complete line items have. */
+/** A longer form is refused. 500 complete line items have half as many fields. */
 const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -32,7 +32,8 @@ export async function listen(
           await app.listen({ host: address, port, backlog });
           continue;
         }
-        // The port of the first address, even if any free port was asked for.
+        // With port 0 the system chose a port for the first address. The others must use the same
+        // one.
         const options = { ...(app.server.address() as AddressInfo), host: address, backlog };
         further.push(await listenFurther(app.server, options));
         app.log.info({ address, port: options.port }, 'listening on a further address');

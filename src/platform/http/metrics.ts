@@ -127,7 +127,7 @@ function createEventMetrics(registry: Registry) {
     // This counter has no labels, so it begins at zero, and the first event shows as an increase.
     unknownOutcomes: new Counter({
       name: 'tranche_http_unknown_outcomes_total',
-      help: 'Requests closed without an answer, because a change was made or may have been made.',
+      help: 'Connections closed without an answer, because the request changed something or may have.',
       registers,
     }),
     securityEvents: new Counter({
@@ -217,7 +217,10 @@ function createReadings(registry: Registry, clock: Clock) {
   };
 }
 
-/** A gauge from the database. Every process sees the same value, so do not add up the processes. */
+/**
+ * Adds a gauge that is read from the database. Every process reports the same value, so do not sum
+ * over processes.
+ */
 function addShared<Row extends { value: number }>(
   registry: Registry,
   gauge: {

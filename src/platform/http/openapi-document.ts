@@ -278,7 +278,7 @@ function describeWebhook(
         },
         default: {
           description:
-            'Anything else, including a time-out or a redirect, is a failed delivery and is retried.',
+            'Anything else, including a timeout or a redirect, is a failed delivery and is retried.',
         },
       },
     },

@@ -10,7 +10,7 @@ export type Clock = {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   /**
    * Calls `run` after the given time unless it is cancelled. It is cheaper than `sleep` with a
-   * signal. It is for the time-outs of other work, so it does not keep a process alive.
+   * signal. It is for the timeouts of other work, so it does not keep a process alive.
    */
   after(milliseconds: number, run: () => void): Cancel;
 };

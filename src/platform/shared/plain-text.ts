@@ -12,6 +12,10 @@ export const printable = (text: string) => text.replace(unprintable, '');
  */
 export const oneLine = (text: string) => printable(text.replace(/\s+/g, ' ')).trim();
 
+/** The refusal of a text that should be one line of visible characters. */
+export const explainInvisible = (name: string) =>
+  `${name} has a line break or another invisible character. Type it on one line instead of pasting it.`;
+
 /**
  * Whether text is one line without characters that could change how the surrounding text is shown.
  */

@@ -48,7 +48,7 @@ export type Callback = {
   event: EventName | null;
   /** The refund, dispute or payout that changed. */
   subject_id: string | null;
-  /** The number of this change among those that the integration was told about. */
+  /** Counts the changes of the subject that this integration is told about, from 1. */
   sequence: number | null;
   /** The checkout's id, or for an event its own id. */
   listed_id: string;

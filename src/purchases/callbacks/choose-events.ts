@@ -11,7 +11,9 @@ export type EventDeps = { callbackAllow: Destinations };
 
 const urlCharactersMax = 2048;
 
-/** Sets which events an integration gets, and at which address. Callbacks must be allowed there. */
+/**
+ * Sets which events an integration gets, and at which URL. Callbacks must be allowed to go there.
+ */
 export async function chooseEvents(
   deps: OperatorDeps & EventDeps,
   operator: string,

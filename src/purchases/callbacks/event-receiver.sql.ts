@@ -5,9 +5,9 @@ import type { Handle } from '#platform/database/database.ts';
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
- * The integration that created a checkout, with its address, if it asked for this kind of event. A
- * v1 receiver accepts only forms, so its address is not used for events. A payment link may have no
- * address.
+ * The integration that created a checkout, with the URL for its events, if it asked for this kind
+ * of event. A v1 receiver accepts only forms, so its notify_url is not used for events. The
+ * checkout of a payment link may have no notify_url.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -26,7 +26,8 @@ export async function findCheckoutReceiver(
 }
 
 /**
- * The event of a payout goes to the address of a recent order, one of the merchant's last hundred.
+ * The event of a payout goes to the notify_url of a recent order. This many of the merchant's
+ * newest orders are searched for one.
  */
 const recentOrders = 100;
 

@@ -11,7 +11,7 @@ import { type Callback, callbackPayload, newCallback, undelivered } from './call
 /**
  * Makes the callback of a checkout, to be written in the transaction that ends the checkout. The
  * process that has claimed it delivers it after the commit. If that process dies, a worker does. A
- * checkout of a payment link may have no address, and so no callback.
+ * checkout of a payment link may have no notify_url, and so no callback.
  */
 export function queueCallback(
   deps: { random: Random },

@@ -13,7 +13,7 @@ type Changed = { merchant: Merchant; data: { id: string } };
 
 type Deps = { random: Random };
 
-/** The integration that gets an event, and its address. */
+/** The integration that gets an event, and the URL for it. */
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
@@ -54,8 +54,8 @@ export async function queuePayoutEvents(deps: Deps, db: Handle, payouts: Changed
 const rowsMax = 1_000;
 
 /**
- * The address for each integration: its own, or that of the newest order that it sent for the
- * merchant. An integration without either is left out.
+ * The URL for each integration: its own, or that of the newest order that it sent for the merchant.
+ * An integration without either is left out.
  */
 async function withAddresses(db: Handle, found: EventReceiver[]): Promise<Receiver[]> {
   const without = found.filter(({ events_url }) => events_url === null);

@@ -35,7 +35,10 @@ export type CreateDeps = {
   commitCheckout: CommitCheckout;
 };
 
-/** A checkout with a `transaction_verify` comes from v1 and gets a v1 callback (decision 0040). */
+/**
+ * Creates a checkout. One with a `transaction_verify` comes from v1, and gets a v1 callback
+ * (decision 0040).
+ */
 export async function createCheckout(
   deps: CreateDeps,
   post: SignedPost & { keyed: KeyedRequest | null },

@@ -6,8 +6,8 @@ import { insertMove, updateEnded } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
 // Functions that end a checkout. Each returns the writes, which the caller sends in its
-// transaction. The caller holds the lock of the checkout and has seen that it is `received`. If it
-// is not, the writes fail.
+// transaction. The caller holds the lock of the checkout, and has seen that its status is
+// `received`. With another status, the writes fail.
 
 export const completeCheckout = (
   deps: { random: Random },

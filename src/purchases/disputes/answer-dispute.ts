@@ -165,7 +165,7 @@ async function uploadFiles(
 const changedMeanwhile = ({ id }: Dispute) =>
   new OperatorError(`The evidence of dispute ${id} has changed in the meantime. Review it.`);
 
-/** How long one submission blocks others. Longer than a request to the gateway takes. */
+/** A submission blocks others for this long. A request to the gateway takes less time. */
 const submittingSeconds = 120;
 
 /**
@@ -190,7 +190,7 @@ export async function submitEvidence(
     const { staged_evidence: evidence, staged_hash, submitting_until } = current;
     if (evidence === null || staged_hash === null) {
       throw new OperatorError(
-        `The evidence of dispute ${id} has not been staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
+        `The evidence of dispute ${id} has not been staged yet. Stage it and look at it first (at the command line, \`tranche disputes evidence ${id} --stage\`).`,
       );
     }
     if (hash !== null && hash !== staged_hash) {
@@ -263,7 +263,7 @@ export async function acceptDispute(
 
 const beingSubmitted = ({ id }: Dispute) =>
   new OperatorError(
-    `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
+    `The evidence of dispute ${id} is being submitted. Look at the dispute again in a minute.`,
   );
 
 /** Resumes the plan after a lost dispute, for an operator: the rest of the plan stays due. */

@@ -162,7 +162,7 @@ const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
 
 /**
  * Records a dispute that is only at the gateway so far. If its payment is unknown, raises one
- * alert: at once, or after a day if a request in flight may have made the payment.
+ * alert: at once, or after `unknownHours` if a request in flight may have made the payment.
  */
 async function recordNew(
   deps: DisputeDeps,

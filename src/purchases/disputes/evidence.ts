@@ -17,7 +17,10 @@ import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 import type { DisputeFile } from './supplied.ts';
 
-/** Gateways accept 20,000 characters in a field. The merchant's statement has up to 4,000. */
+/**
+ * Gateways accept 20,000 characters in a field. The history may share one with the merchant's
+ * statement of up to 4,000.
+ */
 const charactersMax = 15_000;
 
 /** The evidence pack as the gateway accepts it: structured fields, and the history as text. */
@@ -127,8 +130,8 @@ function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] 
     const how = !setup
       ? `with the first payment on ${time(facts.completed_at)}`
       : setup.purpose === 'new_card'
-        ? `when the bank verified it on ${time(setup.at)}, initiated by the cardholder`
-        : `with a payment on ${time(setup.at)}, initiated by the cardholder`;
+        ? `when the cardholder had the bank verify it on ${time(setup.at)}`
+        : `with a payment that the cardholder made on ${time(setup.at)}`;
     return [
       `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, initiated by the merchant, as agreed below.`,
       `The card was stored ${how}.`,

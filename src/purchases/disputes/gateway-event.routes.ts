@@ -24,7 +24,8 @@ export async function gatewayEventRoutes(api: FastifyInstance, deps: EventDeps):
   const receiving = deps.gateways.names.filter(
     (name) => deps.gateways.of(name).capabilities.sendsEvents,
   );
-  // The address without a name belongs to the main gateway, or else to the first in the settings.
+  // The path without a gateway's name belongs to the main gateway, or else to the first in the
+  // settings.
   const { names } = deps.gateways;
   const single = names.includes(mainGateway) ? mainGateway : names[0];
   for (const name of receiving) {
@@ -47,7 +48,7 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
     // After a restore, `recordLost` must record payments before disputes, because a dispute pauses
     // its plan. The gateway will send the event again.
     if (await isMoneyStopped(deps.money, gateway)) {
-      throw new ApiError(503, 'service_unavailable', ['Events are not being read at the moment.']);
+      throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }
     const { event_id, dispute_ref } = hint;
     // A gateway repeats an event until it gets an answer.

@@ -112,7 +112,8 @@ async function recordAnswer(
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
     if (known && known.reads !== reads) return { dispute: known, isRecorded: false };
     const before = known ?? (await open(db, { ...key, gateway, id }, payments, state, at));
-    // A status that this version does not know is not an answer: the alert about it stays open.
+    // A status that this version does not know is not an answer. It counts as a failed attempt,
+    // which keeps the alert about it open.
     const attempts = state.unknown_status === undefined ? 0 : 1;
     const checked = { ...released, attempts, reads: before.reads + 1 };
     if (isReversed(known, state)) {

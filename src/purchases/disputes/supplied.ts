@@ -1,7 +1,7 @@
 import type { EvidenceFileKind } from '#gateway/evidence.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type FileTypeName, fileEndings, readFileType } from '#platform/shared/file-type.ts';
-import { isPlainLine, printable } from '#platform/shared/plain-text.ts';
+import { explainInvisible, isPlainLine, printable } from '#platform/shared/plain-text.ts';
 import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 
 /** Facts about an order that the merchant knows and we do not. Days are local dates. */
@@ -43,9 +43,12 @@ export function explainBadSupplied(supplied: Supplied): string | null {
       continue;
     }
     const max = name === 'statement' ? statementMax : lineMax;
-    const isPlain = name === 'statement' ? printable(text) === text : isPlainLine(text);
-    if (text.trim() === '' || text.length > max || !isPlain) {
-      return `The ${label} must have 1 to ${max} printable characters.`;
+    if (text.trim() === '' || text.length > max) {
+      return `The ${label} must have 1 to ${max} characters.`;
+    }
+    if (name !== 'statement' && !isPlainLine(text)) return explainInvisible(`The ${label}`);
+    if (printable(text) !== text) {
+      return `The ${label} has an invisible character. Type it instead of pasting it.`;
     }
   }
   const { shipped_on, delivered_on } = supplied;

@@ -87,8 +87,8 @@ export async function askGateway(
 
 /**
  * Whether the payment may have been charged under a key that the gateway has forgotten, by a
- * service whose database was lost and restored. A first charge within 23 hours of its date needs no
- * look-up, because its key protects it. A retry is rare, so it is always looked up.
+ * service whose database was lost and restored. A first charge soon after its date needs no
+ * look-up, because the gateway still remembers its key. A retry is rare, so it is always looked up.
  */
 function mayBeCharged(
   { territory: { time_zone } }: Merchant,

@@ -117,7 +117,7 @@ async function openCollections(
   return await transaction(deps, async ({ db }) => {
     const now = merchant.now();
     // A refund holds this lock while it changes what is still to be collected. The statements are
-    // sent together, and each begins when the one before it has its locks.
+    // sent together, and each begins after the previous one has its locks.
     const [checkouts, instalments, known] = await Promise.all([
       lockCheckouts(db, merchant.id, checkout_ids),
       lockLeased(db, merchant.id, lease, checkout_ids),

@@ -75,7 +75,7 @@ export async function listLastCollections(
   return await selectLast(db, { merchant_id, checkout_ids }).execute();
 }
 
-/** How many declines of a checkout are read: more than a plan can have. */
+/** A statement reads this many declines of each checkout. No plan has so many. */
 const declinesMax = 1_000;
 
 /**
@@ -161,7 +161,7 @@ export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id 
     .orderBy('status')
     .orderBy('number', 'desc');
 
-/** open → an outcome, many at once. Returns how many were open. */
+/** Moves open requests to their outcomes, many at once. Returns how many were open. */
 export async function moveCollections(
   db: Handle,
   merchant_id: string,

@@ -179,8 +179,8 @@ const writeTaken = statement((db, values: CheckoutKey & { payments: string }) =>
 );
 
 /**
- * Pauses payments on behalf of a refund, and reduces some of them. The others are only named by
- * their numbers.
+ * Pauses payments on behalf of a refund. An entry with only a number leaves the amount of its
+ * payment as it is.
  */
 export const updateTaken = (
   { merchant_id, checkout_id }: CheckoutKey,
@@ -300,7 +300,10 @@ const writeResumed = statement((db, key: Resumed) =>
 export const updateResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
   writeResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
 
-/** overdue → scheduled, claimed by the caller. Returns null if not overdue, or if paused. */
+/**
+ * Moves an overdue payment to `scheduled`, claimed by the caller. Returns null if it is not
+ * overdue, or is paused.
+ */
 export async function moveRetried(
   db: Handle,
   one: CheckoutKey & { number: number },
@@ -340,9 +343,9 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
 );
 
 /**
- * stored → replaced by the card `by`, and due to be detached at the gateway. A card that was
- * entered again may have its earlier reference: then it replaces nothing, and is no longer
- * detached.
+ * Deletes the row of the stored card, which the card `by` replaces, and makes that card due to be
+ * detached at the gateway. A card that is entered again may keep its reference. If it is the stored
+ * card, nothing is detached. If it was replaced earlier, it is no longer detached.
  */
 export async function moveCardReplaced(
   db: Handle,

@@ -42,7 +42,7 @@ export async function replaceCard(
   );
   const { time_zone } = merchant.territory;
   await queueMessages(deps, db, [
-    // The shopper may enter the same card again later.
+    // The attempt is part of `about`, because the shopper may enter the same card again later.
     { merchant_id, checkout_id, kind: 'card_replaced', about: `attempt ${attempt.number}`, at },
     ...cardExpiryMessages({ merchant_id, checkout_id, at }, toCome, card, time_zone),
   ]);

@@ -21,7 +21,7 @@ export async function enableLegacy(
     if (known?.disabled_at === null) {
       throw new OperatorError(
         `v1 is enabled for the integration ${integration.id}: it has been on since ${known.created_at}, with the client_id ${known.client_id}. ` +
-          'To replace these credentials, withdraw them first with --disable.',
+          'To replace these credentials, disable v1 first.',
       );
     }
     await insertLegacyCredential(db, {

@@ -7,8 +7,7 @@ import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
  * writes its row, `pending` and due on the merchant's clock. The worker sends the message and makes
  * it `sent`. If a mail server refuses a message permanently, it is `refused`, which operators see.
  * A message that is no longer true when it falls due, such as a reminder of a payment that a refund
- * has cancelled, is `skipped`. A reminder about a paused plan stays `pending` and falls due three
- * hours later.
+ * has cancelled, is `skipped`. A reminder about a paused plan stays `pending` and is postponed.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */

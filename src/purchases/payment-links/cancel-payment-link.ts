@@ -5,8 +5,8 @@ import { lockLink, moveLinkCancelled, withCheckouts } from './payment-link.sql.t
 import { statusOf } from './payment-link.ts';
 
 /**
- * Ends a link. A shopper who has already opened the payment page can still pay, for half an hour at
- * most. A repeated call changes nothing.
+ * Ends a link. A shopper who has already opened the payment page can still pay until their checkout
+ * expires. A repeated call changes nothing.
  */
 export async function cancelPaymentLink(
   deps: OperatorDeps,

@@ -6,7 +6,7 @@ type Key = { merchant_id: string; id: string };
 /** The token of a checkout does not begin with this, so neither token opens the other's page. */
 const beginning = Buffer.from('link');
 
-/** The token in a link's address consists of the link's sealed ids. It is not stored. */
+/** The token in a link's URL consists of the link's sealed ids. It is not stored. */
 const linkToken = (sealing: Sealing, { merchant_id, id }: Key): string =>
   sealing.tokenFor(Buffer.concat([beginning, uuidBytes(merchant_id), uuidBytes(id)]));
 
@@ -16,7 +16,7 @@ export function linkOfToken(sealing: Sealing, token: string): Key | null {
   return { merchant_id: uuidText(bytes.subarray(4, 20)), id: uuidText(bytes.subarray(20)) };
 }
 
-/** The addresses of a link. All but the first are for its QR code. */
+/** The URLs of a link. All but the first are for its QR code. */
 export function linkUrls({ baseUrl, sealing }: { baseUrl: string; sealing: Sealing }, link: Key) {
   const url = `${baseUrl}/link/${linkToken(sealing, link)}`;
   return {

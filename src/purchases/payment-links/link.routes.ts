@@ -109,7 +109,7 @@ function languageOf(request: FastifyRequest): Language {
 type Refusal = Partial<Pick<LinkPage, 'status' | 'typed' | 'wrong' | 'limited'>>;
 
 /**
- * Creates or finds the shopper's checkout. Returns the address of its page, or what the link's page
+ * Creates or finds the shopper's checkout. Returns the URL of its page, or what the link's page
  * shows instead.
  */
 async function continueFrom(

@@ -15,9 +15,9 @@ import {
   statusOf,
 } from './payment-link.ts';
 
-// The staff of a shop may type any address as the shopper's. These limits keep the shop from
-// mailing strangers through us: the text is ours, a link has one address, and a merchant may send
-// only so many mails a day, few of them to one address.
+// The staff of a shop may type any e-mail address as the shopper's. These limits keep the shop from
+// mailing strangers through us: the text is ours, a link has one e-mail address, and a merchant may
+// send only so many mails a day, few of them to one e-mail address.
 
 const daySeconds = 24 * 3600;
 /** The shortest time between two mails with one link. */

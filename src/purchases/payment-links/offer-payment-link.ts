@@ -17,8 +17,8 @@ export type Offer = Pick<
   'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable' | 'mail'
 > & {
   /**
-   * Null if no callbacks are made. If absent, callbacks go to the same address as those for the
-   * newest order.
+   * Null if no callbacks are made. If absent, callbacks go to the same URL as those for the newest
+   * order.
    */
   notify_url?: string | null | undefined;
   /** The number of days after which the link expires. Replaces `expires_at`. */
@@ -27,8 +27,8 @@ export type Offer = Pick<
 
 /**
  * Creates a link for a person. The link belongs to the merchant's newest integration. Its callbacks
- * go to the same address as those for the newest order, unless the person gives an address or wants
- * none. A shop without a server has no address.
+ * go to the same URL as those for the newest order, if any, unless the person gives a URL or wants
+ * no callbacks.
  */
 export async function offerPaymentLink(
   deps: OfferDeps,

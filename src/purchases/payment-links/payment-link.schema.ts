@@ -132,7 +132,7 @@ export const LinkResource = Type.Object(
       ),
       checkout_id: orNull(
         Type.String({ format: 'uuid' }),
-        'Its newest checkout; null before a shopper has continued from it.',
+        'Its newest checkout; null until a shopper presses the button on the link’s page.',
       ),
     }),
   },

@@ -21,7 +21,7 @@ declare module '#platform/database/tables.ts' {
       success_url: Fixed<string | null>;
       /** If it is null, the shopper returns to the page of the link. */
       cancel_url: Fixed<string | null>;
-      /** Null if the shopper types the address, or if the data was erased. */
+      /** Null if the shopper types the e-mail address, or if the data was erased. */
       customer: JsonValue<Customer | null>;
       reusable: Fixed<boolean>;
       /** Whether the request that created it was signed. */

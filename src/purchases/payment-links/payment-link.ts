@@ -4,8 +4,8 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 
 /**
- * `active`: a shopper can open the link. `paid`: its checkout is `successful`; a reusable link is
- * never used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only
+ * `active`: a shopper can open the link. `paid`: its checkout is `successful`. A reusable link
+ * never becomes `paid`. `cancelled`: the merchant ended it. `expired`: its time has passed. Only
  * `cancelled_at` is stored. A payment that began before the link ended counts, so `paid` takes
  * precedence over the others.
  */
@@ -23,7 +23,7 @@ export const expiryDaysMax = 30;
 export const linkMailsMax = 3;
 /** A merchant's links are mailed at most this many times in 24 hours. */
 export const linkMailsPerDayMax = 100;
-/** At most this many of them go to one address. */
+/** At most this many of them go to one e-mail address. */
 export const linkMailsToOneMax = 5;
 
 /** Leaves room for the number that each checkout of a reusable link adds to the reference. */

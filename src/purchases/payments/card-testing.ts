@@ -26,7 +26,9 @@ type Shopper = { merchant: Merchant; network: string; declines: number };
 /** How many declined cards a link or network may have while its merchant is under attack. */
 const declinesUnderAttackMax = 3;
 
-/** This many declined cards on one link alert the operator. The link itself allows 20 attempts. */
+/**
+ * This many declined cards on one link alert the operator. The link itself allows more attempts.
+ */
 const linkDeclinesAlert = 10;
 
 const alertSeconds = 24 * 3600;

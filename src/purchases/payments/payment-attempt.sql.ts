@@ -46,7 +46,7 @@ export async function listAttempts(db: Handle, key: CheckoutKey): Promise<Paymen
   return await selectAttempts(db, key).execute();
 }
 
-/** More attempts than can ever be unsettled at once. */
+/** Far fewer attempts than this are unsettled at once. Any above it are left to the service. */
 const unsettledMax = 10_000;
 
 /** The attempts of all merchants that have not ended, oldest first. */
@@ -138,7 +138,7 @@ export async function moveGivenUp(
   return numUpdatedRows > 0n;
 }
 
-/** A claimed attempt that has not ended and is not being voided. */
+/** Updates a claimed attempt, unless it has ended or is being voided. */
 const updateClaimed = (db: Handle, { merchant_id, id, lease }: Claimed) =>
   db
     .updateTable('payment_attempts')

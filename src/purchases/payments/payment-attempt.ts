@@ -103,7 +103,7 @@ export type PaymentAttempt = {
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
-  /** The address of the bank's challenge; null once the attempt has ended. */
+  /** The URL of the bank's challenge. Null once the attempt has ended. */
   challenge_url: string | null;
   /** The stored card that is charged, or the card that was stored. */
   card_ref: string | null;
@@ -186,8 +186,8 @@ export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' |
   (status === 'voiding' && purpose !== 'first_payment');
 
 /**
- * A first payment that began within the half hour may take this much longer (decision 0011). On the
- * plan page a shopper has this long to pass the bank's challenge (decision 0085).
+ * A first payment that began before its checkout expired may take this much longer (decision 0011).
+ * On the plan page a shopper has this long to pass the bank's challenge (decision 0085).
  */
 export const finishMinutes = 15;
 

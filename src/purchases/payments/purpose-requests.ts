@@ -60,8 +60,8 @@ const voidKey = ({ attempt }: Ask) => `${requestKey(attempt)}:void`;
 
 const firstPayment: Requests = {
   ...ofPayments(held),
-  // There is nothing to find: a second hold is voided, and so is a hold that the database lost
-  // (decision 0098).
+  // No look-up is needed, because a hold takes no money. A hold that a restored database lost is
+  // recorded as the purchase, or blocks its checkout (decision 0098).
   findEarlier: async () => null,
   async send(ask, { card_token, ...given }) {
     const { gateway, time, attempt } = ask;
@@ -166,7 +166,7 @@ function paid({ attempt: { amount } }: Ask, state: PaymentState | RefusedData): 
 }
 
 const newCard: Requests = {
-  // There is nothing to find: a card that was verified twice is still charged only once.
+  // No look-up is needed: a card that is verified twice is still charged only once.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
     const { id: attempt_id, checkout_id, currency } = attempt;

@@ -108,12 +108,12 @@ const selectAttemptsAndBlocks = compileOnce(
   },
 );
 
-/** Whether a payment may still begin, which is possible for half an hour (decision 0011). */
+/** Whether a payment may still begin (decision 0011). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
 }
 
-/** Twenty attempts are enough for a shopper and too few for card testing. */
+/** This many attempts are enough for a shopper and too few for card testing. */
 const attemptsMax = 20;
 
 export function mayTryAgain(attempts: PaymentAttempt[]): boolean {

@@ -122,7 +122,7 @@ export async function moveSealedAccount(
   return numUpdatedRows > 0n;
 }
 
-/** The address that a merchant's statements are mailed to. Null if they are not mailed. */
+/** The e-mail address that a merchant's statements are mailed to. Null if they are not mailed. */
 export async function findStatementAddress(
   db: Handle,
   merchant_id: string,

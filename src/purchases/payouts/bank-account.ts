@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { explainInvisible } from '#platform/shared/plain-text.ts';
 
 /**
  * The account that a merchant is paid to. One operator proposes it and another one confirms it;
@@ -52,9 +53,10 @@ export function explainBadAccount(wanted: WantedAccount, territory: string): str
     ['holder', wanted.holder],
     ['bank', wanted.bank],
   ] as const) {
-    if (text.trim() === '' || text.length > nameCharactersMax || /\p{C}/u.test(text)) {
-      return `The ${name} must have 1 to ${nameCharactersMax} printable characters.`;
+    if (text.trim() === '' || text.length > nameCharactersMax) {
+      return `The ${name} must have 1 to ${nameCharactersMax} characters.`;
     }
+    if (/\p{C}/u.test(text)) return explainInvisible(`The ${name}`);
   }
   if (territory === 'ZA' && !/^\d{6}$/.test(wanted.branch_code)) {
     return 'The branch code must have six digits.';
@@ -68,7 +70,10 @@ export function explainBadAccount(wanted: WantedAccount, territory: string): str
   return null;
 }
 
-/** An address of the form `name@host.example`, no longer than mail servers accept. */
+/**
+ * Whether this is an e-mail address of the form `name@host.example`, no longer than mail servers
+ * accept.
+ */
 export function isAddress(text: string): boolean {
   return text.length <= 254 && /^[^\s@<>,;:"'\\]+@[^\s@<>,;:"'\\]+\.[^\s@<>,;:"'\\]+$/.test(text);
 }

@@ -39,7 +39,7 @@ export type PayoutDeps = { database: Database; clock: Clock; random: Random; log
 
 const work: MerchantDueWork<'payout_days', PayoutDeps> = {
   due: duePayoutDays,
-  // A merchant may have a hundred thousand lines.
+  // The lease is long, because a payout may have a hundred thousand lines.
   leaseSeconds: 600,
   batchSize: 1,
   merchantsMax: 200,
@@ -101,7 +101,7 @@ async function issue(
   const at = timestamp(now);
   const { amount, reserves } = await planPayout(db, merchant.id, kinds, { at, day });
   if (amount <= 0) {
-    // Even all of the sales may be held back. That reserve is held from today, without a payout.
+    // The reserve may take all of the sales. It is held from today, although there is no payout.
     const held = reserves.filter(({ kind }) => kind === 'reserve');
     await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, held);
     return null;

@@ -22,7 +22,10 @@ import {
 import { findPayout, listLines } from './payout.sql.ts';
 import type { Payout, PayoutLine } from './payout.ts';
 
-/** A payout may have a hundred thousand lines, and a client may make five requests a minute. */
+/**
+ * A payout may have a hundred thousand lines. The rate limit allows few requests, so pages are
+ * large.
+ */
 const linesMax = 1_000;
 
 const LinesQuery = {

@@ -42,7 +42,7 @@ const PayoutLineResource = Type.Object(
       description: 'Your identifier for the order.',
     }),
     gross: Type.Integer({ description: 'Cents before fees; negative if you owe them.' }),
-    fee: Type.Integer({ description: 'Our fee without VAT.' }),
+    fee: Type.Integer({ description: 'Our fee, excluding VAT.' }),
     vat: Type.Integer({ description: 'The VAT on the fee.' }),
     net: Type.Integer({ description: '`gross` minus `fee` and `vat`.' }),
     at: Type.String({ format: 'date-time', description: 'When it happened.' }),

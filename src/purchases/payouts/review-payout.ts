@@ -8,6 +8,7 @@ import { isTransient } from '#platform/database/transaction.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { explainInvisible } from '#platform/shared/plain-text.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
@@ -99,10 +100,10 @@ export async function approvePayout(
 
 /**
  * Records that the bank has paid a payout, so that the amount is no longer owed to the merchant. A
- * merchant with an address for statements gets the payout's statement by mail. A payout that must
- * be compared need not be exported: the bank paid it before the database was restored. A return
- * that only one operator has recorded is dropped, so that it does not count as the first of two for
- * a later return.
+ * merchant with an e-mail address for statements gets the payout's statement by mail. A payout that
+ * must be compared need not be exported: the bank paid it before the database was restored. A
+ * return that only one operator has recorded is dropped, so that it does not count as the first of
+ * two for a later return.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -110,7 +111,7 @@ export async function payPayout(
   id: string,
   bank_reference: string,
 ): Promise<Payout> {
-  refuseBadText(bank_reference, '--bank-reference');
+  refuseBadText(bank_reference, 'The bank reference');
   return await changed(deps, operator, 'payouts paid', id, async (db, payout, at) => {
     const isLost = payout.status === 'approved' && payout.compare_since !== null;
     if (payout.status !== 'exported' && !isLost) throw notIn(payout, 'exported', 'paid');
@@ -137,7 +138,7 @@ export async function confirmPayout(
   id: string,
   reason: string,
 ): Promise<Payout> {
-  refuseBadText(reason, '--reason');
+  refuseBadText(reason, 'The reason');
   return await changed(
     deps,
     operator,
@@ -166,7 +167,7 @@ export async function returnPayout(
   id: string,
   return_reason: string,
 ): Promise<Payout> {
-  refuseBadText(return_reason, '--reason');
+  refuseBadText(return_reason, 'The reason');
   return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
     const from: PayoutStatus[] = ['exported', 'paid'];
     if (!from.includes(payout.status)) throw notIn(payout, 'exported or paid', 'returned');
@@ -176,7 +177,7 @@ export async function returnPayout(
     }
     const refusal = `${operator} has already recorded the return of payout ${payout.id}. Another operator must confirm it.`;
     mustBeSecondApprover(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
-    // The books show that the money left and that it came back.
+    // The books show that the money left and came back.
     const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
       ...(isFirst ? ['paid_out' as const] : []),
@@ -190,7 +191,7 @@ export async function returnPayout(
   });
 }
 
-/** A payout names operators by their addresses, which are unique and never change. */
+/** A payout names operators by their e-mail addresses, which are unique and never change. */
 const named = (name: string): Approver => ({ person_id: null, name });
 
 /**
@@ -486,8 +487,9 @@ async function post(
 
 const textCharactersMax = 200;
 
-function refuseBadText(text: string, option: string): void {
-  if (text.trim() === '' || text.length > textCharactersMax || /\p{C}/u.test(text)) {
-    throw new OperatorError(`${option} must have 1 to ${textCharactersMax} printable characters.`);
+function refuseBadText(text: string, name: string): void {
+  if (text.trim() === '' || text.length > textCharactersMax) {
+    throw new OperatorError(`${name} must have 1 to ${textCharactersMax} characters.`);
   }
+  if (/\p{C}/u.test(text)) throw new OperatorError(explainInvisible(name));
 }

@@ -53,7 +53,10 @@ const work: MerchantDueWork<'statement_mails', SendingDeps> = {
 
 const isOn = (deps: StatementDeps): deps is SendingDeps => deps.mail !== null;
 
-/** Mails the statements for paid payouts and for months to merchants with an address for them. */
+/**
+ * Mails the statements for paid payouts and for months to merchants with an e-mail address for
+ * them.
+ */
 export async function sendDueStatements(
   deps: StatementDeps,
   stopping?: AbortSignal,
@@ -116,7 +119,7 @@ async function writeOfMonth(
   return writeMonthlyMail(mail, { statement, files, to }, timestamp(merchant.now()));
 }
 
-/** About three megabytes. Mail servers refuse much larger mails. */
+/** A file with this many lines has about three megabytes. Mail servers refuse much larger mails. */
 const attachedLinesMax = pdfLinesMax;
 
 async function writeAttached(

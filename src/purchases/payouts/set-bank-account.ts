@@ -131,8 +131,9 @@ function refuseToReplaceUnseen(newest: BankAccount | null, replaces: number | un
 /**
  * Another operator confirms the newest account. A newer proposal that they have not seen is not
  * confirmed. They type the whole account number that the merchant told them, and it must match the
- * proposal. A wrong number is recorded in the audit, and after five of them the proposal cannot be
- * confirmed. Payouts go to the account once the waiting time in the settings is over.
+ * proposal. A wrong number is recorded in the audit, and after `wrongNumbersMax` of them the
+ * proposal cannot be confirmed. Payouts go to the account once the waiting time in the settings is
+ * over.
  */
 export async function confirmAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing },
@@ -206,7 +207,7 @@ function isProposed(sealing: Sealing, account: BankAccount, account_number: stri
   return timingSafeEqual(digest(account_number), digest(proposed));
 }
 
-/** Sets or removes the address that a merchant's statements are mailed to. */
+/** Sets or removes the e-mail address that a merchant's statements are mailed to. */
 export async function setStatementAddress(
   deps: OperatorDeps,
   operator: string,
@@ -220,7 +221,7 @@ export async function setStatementAddress(
     const { id } = await mustFindMerchant(db, merchant_id);
     const earlier = await findStatementAddress(db, id);
     await writeStatementAddress(db, id, email, at);
-    // The address is left out: it may name a person, and the audit cannot be erased.
+    // The e-mail address is left out: it may name a person, and the audit cannot be erased.
     const before = { has_address: earlier !== null };
     const details = { has_address: email !== null, is_changed: email !== earlier, before };
     return { subject_id: id, merchant_id: id, details, result: undefined };

@@ -64,7 +64,7 @@ export function writeStatementMail(
 /** The outbox row that a mail belongs to. */
 export type MailRow = Pick<StatementMail, 'merchant_id' | 'id'>;
 
-/** The mail that carries the statement for a payout or for a month. */
+/** Writes the mail that carries the statement for a payout or for a month. */
 export function mailStatement(
   { merchant_id, id }: MailRow,
   letter: Letter,

@@ -145,9 +145,7 @@ export async function reserveRefund(
     integration_id: string;
     signed: boolean;
     isApproved: boolean;
-    /**
-     * The person at the console who requests it. Null if the merchant requests it through the API.
-     */
+    /** The operator who requests it. Null if it comes over the API. */
     requester: Approver | null;
     reason: string | null;
     uncollected_only?: boolean;

@@ -157,7 +157,7 @@ async function release(
  */
 const disputedHours = 6;
 
-/** requested → pending, unless the refund must wait or another process has claimed it. */
+/** Makes a requested refund `pending`, unless it must wait or another process has claimed it. */
 async function start(
   deps: RefundProcessDeps,
   merchant: Merchant,
@@ -229,7 +229,7 @@ async function carryOut(
     }
     if (outcome === 'waits') {
       await release(deps, refund, nextRefundLookUp(now, refund.attempts));
-      // `alert` raises an alert only after about half a day.
+      // `alert` raises an alert only after about a day of look-ups.
       await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
       return refund;
     }

@@ -44,8 +44,8 @@ type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 /**
  * Writes the outcomes of parts of a pending refund, and their consequences, in one transaction. An
  * outcome counts only under the lease under which it was obtained. The refund ends when no part is
- * open, because a failed part decides whether the others are put back. The refund is then returned,
- * even if another process has claimed it.
+ * open, because a failed part decides whether the other parts are put back. Returns the refund if
+ * it has ended or another process has claimed it, and otherwise what the caller has to do next.
  */
 export async function recordParts(
   deps: RecordDeps,

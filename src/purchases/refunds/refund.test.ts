@@ -485,14 +485,17 @@ test('disputed amounts count as returned', () => {
   assert.deepEqual([...returned], [[1, 50]]);
 });
 
-test('a reason to decline is a printable text of at most 500 characters', () => {
+test('a reason to decline is one line of at most 500 visible characters', () => {
   for (const [reason, expected] of [
     ['The parcel was not returned.', null],
     ['', 'A reason is needed.'],
     [' \t', 'A reason is needed.'],
     ['x'.repeat(500), null],
     ['x'.repeat(501), 'The reason has 501 characters and may have at most 500.'],
-    ['a\nb', 'The reason has characters that cannot be printed.'],
+    [
+      'a\nb',
+      'The reason has a line break or another invisible character. Type it on one line instead of pasting it.',
+    ],
   ] as const) {
     assert.equal(explainBadReason(reason), expected);
   }

@@ -3,6 +3,7 @@ import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
+import { explainInvisible } from '#platform/shared/plain-text.ts';
 import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
 
 /**
@@ -37,7 +38,10 @@ export type RefundRequest = {
   attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
-  /** The person who requested the refund in the console; null if the merchant did. */
+  /**
+   * The id of the person who requested it. Null for a command, which has only a name, and for the
+   * API, which has neither.
+   */
   requested_by: string | null;
   requested_by_name: string | null;
   request_reason: string | null;
@@ -82,7 +86,7 @@ export function neededSecondPerson(
   return needsSecondPerson(alone + refund.amount, above);
 }
 
-/** The person who requested a refund in the console, or null if the merchant did. */
+/** The operator who requested a refund, or null if it came over the API. */
 export const requesterOf = (refund: RefundRequest): Approver | null =>
   refund.requested_by_name === null
     ? null
@@ -199,9 +203,10 @@ type Source = {
  * refunds returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
- * gateway accepts no less (decision 0027). The amount that it must keep is taken from the others.
- * If no split allows that, returns null, and the refund waits for the capture of the hold, after
- * which any amount can be returned to the card. Without a hold the payment is left with less.
+ * gateway accepts no less (decision 0027). The amount that it must keep is taken from other
+ * payments. If no split allows that, returns null, and the refund waits for the capture of the
+ * hold, after which any amount can be returned to the card. Without a hold the payment is left with
+ * less.
  *
  * Each refund at the gateway is for at least `refund_min`, if any split allows that, because the
  * gateway makes no smaller refunds.
@@ -387,7 +392,7 @@ export function explainBadReason(reason: string): string | null {
   if (reason.length > reasonCharactersMax) {
     return `The reason has ${reason.length} characters and may have at most ${reasonCharactersMax}.`;
   }
-  return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
+  return /\p{C}/u.test(reason) ? explainInvisible('The reason') : null;
 }
 
 /** How many days after its completion we check that a refund was not returned. */

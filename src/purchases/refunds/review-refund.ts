@@ -57,7 +57,7 @@ export async function approveRefund(
 ): Promise<RefundRequest> {
   return await reviewed(deps, operator, 'refunds approve', named, async (db, found, claim) => {
     const { merchant, ...lease } = claim;
-    // The statements are sent together. The last one reads under the locks of the others.
+    // Both statements are sent together. The second one begins once the first one has its locks.
     const [refund, facts] = await Promise.all([
       lockWithCheckout(db, found),
       readApproval(db, found, lease.at),

@@ -65,7 +65,7 @@ export type Kept = {
   count: number;
 };
 
-/** More events than one order can have. */
+/** An erasure reads this many events of an order. No order has so many. */
 const eventsMax = 100_000;
 
 /**
@@ -136,8 +136,8 @@ export async function eraseShopper(
 
 /**
  * Links that no shopper opened stay, without their customer. If a link's reference or one of its
- * addresses names the person, that is erased too and the link is cancelled, because the shop could
- * no longer tell what a payment was for.
+ * URLs names the person, that is erased too and the link is cancelled, because the shop could no
+ * longer tell what a payment was for.
  */
 async function eraseUnopened(
   db: Handle,

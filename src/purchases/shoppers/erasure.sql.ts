@@ -123,10 +123,10 @@ export async function updateErasedCheckout(
 }
 
 /**
- * Erases the payment link of a checkout. A link for one order gets the reference and the addresses
- * of its erased checkout. If the link was not paid, it is cancelled, because the shop could no
- * longer tell what a payment was for. If the link has a newer checkout, another shopper may be
- * paying, and only the customer is erased. A reusable link names no shopper.
+ * Erases the payment link of a checkout. A link for one order gets the reference and the URLs of
+ * its erased checkout. If the link was not paid, it is cancelled, because the shop could no longer
+ * tell what a payment was for. If the link has a newer checkout, another shopper may be paying, and
+ * only the customer is erased. A reusable link names no shopper.
  */
 export async function updateErasedLink(
   db: Handle,
@@ -184,9 +184,7 @@ async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestam
     delete from mailbox where ${isOfMerchant} and id = any(${ids}::uuid[])`.execute(db);
 }
 
-/**
- * A link that no shopper opened has no checkout, so its own reference and addresses are changed.
- */
+/** A link that no shopper opened has no checkout, so its own reference and URLs are changed. */
 export async function updateErasedUnopenedLink(
   db: Handle,
   link: LinkKey,
@@ -204,7 +202,10 @@ export async function updateErasedUnopenedLink(
       and checkout_id is null`.execute(db);
 }
 
-/** Removes an address from the payment links of all merchants. The next shopper types their own. */
+/**
+ * Removes an e-mail address from the payment links of all merchants. The next shopper types their
+ * own.
+ */
 export async function updateErasedLinkCustomers(
   db: Handle,
   email: string,

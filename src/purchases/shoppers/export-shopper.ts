@@ -34,8 +34,8 @@ import {
 } from './shopper-data.sql.ts';
 
 /**
- * People write addresses in upper or lower case, and with spaces around them. Neither makes a
- * difference.
+ * People write e-mail addresses in upper or lower case, and with spaces around them. Neither makes
+ * a difference.
  */
 export const readEmail = (text: string) => text.normalize('NFC').trim();
 
@@ -110,7 +110,7 @@ async function* presented<Row, Shown>(
   }
 }
 
-/** One checkout with everything about it. Each array is read when it is written. */
+/** Exports one checkout with everything about it. Each array is read when it is written. */
 async function exportCheckout(db: Handle, { sealed_verify: _, ...checkout }: Checkout) {
   const { merchant_id, id: checkout_id } = checkout;
   const key = { merchant_id, checkout_id };

@@ -6,7 +6,10 @@ import { findLastSent } from '#purchases/messages/message.sql.ts';
 import { findLateLink, insertLateLinks, type PlanKey } from './plan-access.sql.ts';
 import { hashToken } from './send-link.ts';
 
-/** The retries of a payment take seven days. The link in the first mail must outlive them. */
+/**
+ * The link in the first mail about a late payment must outlive the retries of the payment
+ * (`retryDays`).
+ */
 export const lateLinkDays = 14;
 
 /**

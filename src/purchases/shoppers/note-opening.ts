@@ -6,7 +6,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { insertOpenings, type Opening } from './opening.sql.ts';
 
-/** Few enough that the statement's text is cached. */
+/** The texts of statements with up to this many rows are cached (`keptRowsMax`). */
 const openingsMax = 20;
 
 /**

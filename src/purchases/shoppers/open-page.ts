@@ -99,7 +99,10 @@ export async function openPage(
   });
 }
 
-/** The newest attempts. Only they can be in flight, and there are 20 first payments at most. */
+/**
+ * The newest attempts are enough: only they can be in flight, and a checkout has fewer first
+ * payments.
+ */
 const attemptsReadMax = 100;
 
 const pageQueries = (db: Handle, { merchant_id, checkout_id }: PlanKey) => ({

@@ -23,7 +23,7 @@ export type ShopperDeps = LinkDeps &
 
 export type OpenedPlan = { merchant: Merchant; checkout: Checkout; plan: Plan };
 
-/** The plan behind a payment link, for routes that do not render the page. */
+/** Reads the plan behind a payment link, for routes that do not render the page. */
 export async function openPlan(deps: ShopperDeps, request: FastifyRequest): Promise<OpenedPlan> {
   const key = checkoutOfLink(deps.sealing, request);
   const opened = key && (await read(deps, key));

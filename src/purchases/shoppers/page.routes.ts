@@ -29,7 +29,7 @@ import { spacedRuns } from './spaced-runs.ts';
 /** However often a browser returns, an attempt is looked up at most once a second. */
 const lookUpSpacingMs = 1_000;
 
-/** The hosted page. The token in the address is the shopper's only credential. */
+/** The hosted page. The token in the URL is the shopper's only credential. */
 export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
   usePaymentLinks(app, deps);
   const html = await loadPayHtml();

@@ -39,7 +39,7 @@ export type PayServer = {
 
 /** A file whose name changes with its content, so that browsers may cache it for ever. */
 export type PayAsset = {
-  /** Below `/pay/assets/`. */
+  /** The path below `/pay/assets/`. */
   name: string;
   type: string;
   bytes: Buffer;

@@ -43,7 +43,9 @@ export type LateLink = PlanKey & {
   expires_at: Timestamp;
 };
 
-/** A plan has only one such link: a new one replaces it. */
+/**
+ * Inserts the links of mails about late payments. A plan has only one, so a new one replaces it.
+ */
 export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<void> {
   await db
     .insertInto('late_links')

@@ -111,7 +111,10 @@ export type ErasedCheckout = Pick<
   'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url' | 'customer' | 'line_items'
 >;
 
-/** The data of a checkout that remains. All checkouts of one erasure get the same pseudonym. */
+/**
+ * Returns what an erasure leaves of a checkout. All checkouts of one erasure get the same
+ * pseudonym.
+ */
 export function pseudonymise(
   checkout: Checkout,
   identifiers: Identifiers,

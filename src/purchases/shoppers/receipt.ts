@@ -52,7 +52,7 @@ export type Receipt = {
   title: string;
   heading: string;
   merchant: string;
-  /** The address of the merchant's logo. */
+  /** The URL of the merchant's logo. */
   logo: string | null;
   amount: string;
   paid: string;

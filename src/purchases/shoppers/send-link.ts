@@ -17,16 +17,16 @@ const linkMinutes = 10;
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 
 /**
- * People write addresses in upper or lower case, and with spaces around them. Neither makes a
- * difference.
+ * People write e-mail addresses in upper or lower case, and with spaces around them. Neither makes
+ * a difference.
  */
 const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
- * Mails a one-time link if the address is the one given at checkout. The route answers the same
- * either way, so that a client cannot find out the address by asking. Both cases write the same
- * rows, except for the message, so that the time taken reveals little. The route also makes all
- * answers equally slow.
+ * Mails a one-time link if the e-mail address is the one given at checkout. The route answers the
+ * same either way, so that a client cannot find out the e-mail address by asking. Both cases write
+ * the same rows, except for the message, so that the time taken reveals little. The route also
+ * makes all answers equally slow.
  */
 export async function sendLink(
   deps: LinkDeps,
@@ -38,8 +38,8 @@ export async function sendLink(
   const { merchant_id, id: checkout_id } = checkout;
   const given = hashToken(normalise(email));
   const isOwner = timingSafeEqual(given, hashToken(normalise(checkout.customer.email)));
-  // Only requests with the right address are counted, so that strangers cannot use up the shopper's
-  // mails.
+  // Only requests with the right e-mail address are counted, so that strangers cannot use up the
+  // shopper's mails.
   const isMailed = isOwner && (await mayMail());
   const token = deps.random.bytes(32).toString('base64url');
   const id = deps.random.uuid();
@@ -50,7 +50,7 @@ export async function sendLink(
     const now = merchant.now();
     const at = timestamp(now);
     const expires_at = timestamp(now.add({ minutes: linkMinutes }));
-    // A link for the wrong address is also written, but its token is never sent.
+    // A link for the wrong e-mail address is also written, but its token is never sent.
     const token_hash = hashToken(token);
     await insertPlanLink(db, { merchant_id, checkout_id, token_hash, created_at: at, expires_at });
     if (!isMailed) return;

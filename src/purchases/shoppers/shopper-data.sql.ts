@@ -43,7 +43,7 @@ export async function lockExport(db: Handle, operator: string): Promise<boolean>
   return rows[0]?.is_free === true;
 }
 
-/** The payment links of all merchants that were made for this address. */
+/** The payment links of all merchants that were made for this e-mail address. */
 export const selectShopperLinks = (
   email: string,
 ): RawBuilder<{ row: Selectable<Tables['payment_links']> }> => sql`
@@ -54,7 +54,9 @@ export const selectShopperLinks = (
 const escaped = (text: string) =>
   text.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Whether the body of a request contains the address. JSON may escape letters beyond ASCII. */
+/**
+ * Whether the body of a request contains the e-mail address. JSON may escape letters beyond ASCII.
+ */
 export const isInBody = (email: string) => {
   const cases = [email, email.toLowerCase(), email.toUpperCase()];
   const forms = [...cases, ...cases.map(escaped)].map((form) => form.toLowerCase());
@@ -62,7 +64,7 @@ export const isInBody = (email: string) => {
     select from unnest(${forms}::text[]) as form where strpos(lower(body), form) > 0)`;
 };
 
-/** Requests with this address whose signature was refused. They are kept for a few days. */
+/** Requests with this e-mail address whose signature was refused. They are kept for a few days. */
 export const selectShopperRequests = (email: string): RawBuilder<{ row: Row }> => sql`
   select to_jsonb(r) - '{header,expected}'::text[] as row from refused_requests r
   where ${isInBody(email)} order by id`;
@@ -140,7 +142,7 @@ export async function listIntegrationIds(
   return rows.map(({ integration_id }) => integration_id);
 }
 
-/** The mails of the payment links that were made for this address. */
+/** The mails of the payment links that were made for this e-mail address. */
 export const selectShopperLinkMails = (email: string): RawBuilder<{ row: Row }> => sql`
   select to_jsonb(m) - ${hiddenColumns}::text[] as row
   from messages m

@@ -28,7 +28,7 @@ const explainReport = compileSchema(
   Type.Object({ text: Type.String({ minLength: 1, maxLength: questionCharactersMax }) }),
 );
 
-/** Every answer to "send me a link" takes at least this long, whatever the address. */
+/** Every answer to "send me a link" takes at least this long, whatever the e-mail address. */
 const linkMilliseconds = 400;
 
 /**

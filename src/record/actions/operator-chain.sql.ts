@@ -63,7 +63,7 @@ export async function appendOperatorAction(
     ? insertNextIfAllowed(db, { ...written, merchant_ids })
     : insertNext(db, written);
   try {
-    // Each statement begins when the one before it has ended. Unless the action was appended, one
+    // Each statement begins after the previous one has ended. Unless the action was appended, one
     // of them fails, and COMMIT rolls back.
     const added = rows.length > 0 ? send(db, insertTexts(rows)) : null;
     const moved = updateEnd(db, { id: action.id });
@@ -138,7 +138,7 @@ export type ChainLink = {
   texts_erased: number;
 };
 
-/** The next actions after a number, each with the hash that follows from the one before it. */
+/** The next actions after a number, each with the hash that follows from the previous one. */
 export async function listChainLinks(
   db: Handle,
   after: { number: number; hash: Buffer },

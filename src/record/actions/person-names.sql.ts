@@ -21,8 +21,8 @@ type Actor = {
 /**
  * People by their ids, as a reader of these merchants (or of all, if null) knows them. Each person
  * is shown with the access to the reader's merchants that they accepted, or else their first. The
- * service's staff have no merchants, so a merchant that guesses their address and invites them does
- * not see a name.
+ * service's staff have no merchants, so a merchant that guesses their e-mail address and invites
+ * them does not see a name.
  */
 export async function listActors(
   db: Handle,

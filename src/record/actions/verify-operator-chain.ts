@@ -77,7 +77,7 @@ export async function verifyOperatorChain(
     }
     for (const anchor of anchors) {
       if (noted.get(anchor.number) === anchor.hash) continue;
-      const detail = `Action ${anchor.number} does not have the hash that was noted.`;
+      const detail = `Action ${anchor.number} is missing, or its hash is not the one that was kept or posted.`;
       differences.push({ kind: 'anchor', number: anchor.number, detail });
     }
     const reached = { number: last.number, hash: last.hash.toString('hex') };

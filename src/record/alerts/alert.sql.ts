@@ -177,7 +177,6 @@ export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertH
   return row ?? null;
 }
 
-/** open → taken */
 export async function moveAlertTaken(
   db: Handle,
   id: string,
@@ -186,7 +185,7 @@ export async function moveAlertTaken(
   await db.updateTable('alerts').set(taken).where('id', '=', id).execute();
 }
 
-/** open or taken → closed. An alert that is closed need not be posted any more. */
+/** Closes an alert that is open or taken. A closed alert need not be posted any more. */
 export async function moveAlertClosed(
   db: Handle,
   id: string,
@@ -216,7 +215,10 @@ export async function listOpenAlerts(
   return await query.where('kind', 'in', kinds).orderBy('id').limit(limit).execute();
 }
 
-/** open or taken → closed, because the causes have ended. Returns how many were closed. */
+/**
+ * Closes alerts that are open or taken, because their causes have ended. Returns how many were
+ * closed.
+ */
 export async function moveAlertsEnded(
   db: Handle,
   ids: string[],

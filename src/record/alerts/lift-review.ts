@@ -12,7 +12,7 @@ import { raiseAlert } from './raise-alert.ts';
 export class NotPermitted extends OperatorError {}
 
 const liftRefused =
-  'Only an administrator of all merchants may raise or remove the amount above which refunds need two people, or end the review of refunds.';
+  'Only an administrator of the payment service may raise or remove the amount above which refunds need two people, or end the review of refunds.';
 
 export type LiftDeps = OperatorDeps & { log: Logger };
 

@@ -53,7 +53,7 @@ export async function findBooks(db: Handle, key: BooksKey): Promise<Books> {
   return booksOf(rows ?? { terms: [], entries: [] });
 }
 
-/** More terms than people look through. The audit has all of them. */
+/** A list shows at most this many. The operators' actions have all of them. */
 const termsMax = 100;
 
 /** The terms of a merchant, the newest first. */
@@ -180,7 +180,10 @@ export async function sumOpenEntries(
 
 type Lines = { lines: number; before: Timestamp; max: number };
 
-/** Numbers the oldest open entries, continuing after `lines`. Returns how many. */
+/**
+ * Puts the oldest open entries into a payout or a statement, as the lines after the first `lines`.
+ * Returns how many it has put there.
+ */
 async function moveOldest(
   db: Handle,
   merchant_id: string,
@@ -200,14 +203,14 @@ async function moveOldest(
   return Number(numAffectedRows);
 }
 
-/** Turns the oldest entries, up to `before`, into lines of a payout. Returns how many. */
+/** Puts the oldest open entries before `before` into a payout. Returns how many. */
 export const moveToPayout = (db: Handle, merchant_id: string, to: Lines & { payout_id: string }) =>
   moveOldest(db, merchant_id, to, {
     isOpen: sql`payout_id is null and kind <> 'paid_out'`,
     set: sql`payout_id = ${to.payout_id}, line = v.line`,
   });
 
-/** Turns the oldest entries, up to `before`, into lines of a statement. Returns how many. */
+/** Puts the oldest open entries before `before` into a statement. Returns how many. */
 export const moveToStatement = (db: Handle, merchant_id: string, to: Lines & { number: number }) =>
   moveOldest(db, merchant_id, to, {
     isOpen: sql`statement is null`,

@@ -203,15 +203,16 @@ test('terms beyond their limits are refused, and so is a reserve without a numbe
     ...{ basis_points: 10_000, vat_basis_points: 10_000, reserve_basis_points: 10_000 },
     ...{ fixed: 1_000_000_000, reserve_days: 366 },
   } as Parameters<typeof explainBadTerms>[0];
-  const points = (name: string) => `${name} is 10001 and must be at most 10000, which is 100 %.`;
-  const noDays = 'A reserve needs --reserve-days: the number of days until it is released.';
+  const points = (name: string) =>
+    `The ${name} is 10001 basis points and must be at most 10000, which is 100 %.`;
+  const noDays = 'A reserve needs a number of days after which it is released.';
   for (const [changes, expected] of [
     [{}, null],
-    [{ basis_points: 10_001 }, points('--basis-points')],
-    [{ vat_basis_points: 10_001 }, points('--vat-basis-points')],
-    [{ reserve_basis_points: 10_001 }, points('--reserve-basis-points')],
-    [{ fixed: 1_000_000_001 }, '--fixed must be at most 1000000000 cents.'],
-    [{ reserve_days: 367 }, '--reserve-days must be at most 366.'],
+    [{ basis_points: 10_001 }, points('fee')],
+    [{ vat_basis_points: 10_001 }, points('VAT')],
+    [{ reserve_basis_points: 10_001 }, points('reserve')],
+    [{ fixed: 1_000_000_001 }, 'The fixed fee must be at most 1000000000 cents.'],
+    [{ reserve_days: 367 }, 'The reserve can be held for at most 366 days.'],
     [{ reserve_days: 0 }, noDays],
     [{ reserve_days: 0, reserve_basis_points: 1 }, noDays],
     [{ reserve_days: 0, reserve_basis_points: 0 }, null],

@@ -202,20 +202,20 @@ export function explainBadTerms(
   terms: Omit<Terms, 'merchant_id' | 'from_on' | 'created_at' | 'funding' | 'refund_fee'>,
 ): string | null {
   const points = {
-    '--basis-points': terms.basis_points,
-    '--vat-basis-points': terms.vat_basis_points,
-    '--reserve-basis-points': terms.reserve_basis_points,
+    fee: terms.basis_points,
+    VAT: terms.vat_basis_points,
+    reserve: terms.reserve_basis_points,
   };
   for (const [name, value] of Object.entries(points)) {
     if (value > basisPointsMax) {
-      return `${name} is ${value} and must be at most ${basisPointsMax}, which is 100 %.`;
+      return `The ${name} is ${value} basis points and must be at most ${basisPointsMax}, which is 100 %.`;
     }
   }
-  if (terms.fixed > fixedMax) return `--fixed must be at most ${fixedMax} cents.`;
+  if (terms.fixed > fixedMax) return `The fixed fee must be at most ${fixedMax} cents.`;
   if (terms.reserve_days > reserveDaysMax)
-    return `--reserve-days must be at most ${reserveDaysMax}.`;
+    return `The reserve can be held for at most ${reserveDaysMax} days.`;
   if (terms.reserve_basis_points > 0 && terms.reserve_days === 0) {
-    return 'A reserve needs --reserve-days: the number of days until it is released.';
+    return 'A reserve needs a number of days after which it is released.';
   }
   return null;
 }

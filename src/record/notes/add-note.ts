@@ -17,8 +17,11 @@ export async function addNote(
   text: string,
 ): Promise<Note> {
   const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > charactersMax || /[\p{Cc}]/u.test(withoutLines(trimmed))) {
-    throw new OperatorError(`A note must have 1 to ${charactersMax} printable characters.`);
+  if (trimmed === '' || trimmed.length > charactersMax) {
+    throw new OperatorError(`A note must have 1 to ${charactersMax} characters.`);
+  }
+  if (/[\p{Cc}]/u.test(withoutLines(trimmed))) {
+    throw new OperatorError('The note has an invisible character. Type it instead of pasting it.');
   }
   const id = deps.random.uuid();
   const { origin } = deps;

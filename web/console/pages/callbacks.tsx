@@ -358,7 +358,7 @@ function ResendAll({ close }: { close: () => void }) {
   return (
     <SingleActionDialog<BulkAction>
       title="Resend callbacks"
-      what={`Resend all given up${ofMerchant}${where}`}
+      what={`Resend all callbacks${ofMerchant}${where} that were given up`}
       path="/api/callbacks/retry-all"
       body={{
         ...(filters.merchant && { merchant: filters.merchant }),

@@ -174,7 +174,7 @@ export function ChangeEvents({ of, close }: { of: IntegrationRow; close: () => v
       </Checkbox.Group>
       <TextInput
         label="Address for events"
-        description="If it is empty, an event goes to the address of its order. An event about a payout goes to the address of the newest order."
+        description="If it is empty, an event goes to the notify_url of its order. An event about a payout goes to the notify_url of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"
         {...urlField}

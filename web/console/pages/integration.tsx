@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { IntegrationRow } from '#operating/operations/integration.schema.ts';
-import { count, duration, plural } from '../format.ts';
+import { count, duration, plural, sentence } from '../format.ts';
 import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { RefusedRequests } from '../parts/refused-requests.tsx';
@@ -224,6 +224,15 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
   );
 }
 
+/** Where events go if the integration has no address of its own for them. */
+function addressOf({ events }: IntegrationRow): string {
+  const ofPayouts = 'the notify_url of the newest order';
+  if (!events.includes('payouts')) return 'The notify_url of the order';
+  return events.length === 1
+    ? sentence(ofPayouts)
+    : `The notify_url of the order; for a payout, ${ofPayouts}`;
+}
+
 /** The events that are sent to the shop. */
 function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
   const [testing, setTesting] = useState(false);
@@ -244,9 +253,9 @@ function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => vo
           rows={[
             ['Callbacks for', ['Payments', ...names].join(', ')],
             [
-              'Sent to',
+              'Other events go to',
               names.length === 0 ? null : row.events_url === null ? (
-                'The address of each order'
+                addressOf(row)
               ) : (
                 <span className="mono break">{row.events_url}</span>
               ),

@@ -165,7 +165,9 @@ export function RefundModeSelect(props: { mode: string; onChange: (mode: string)
   return (
     <Select
       label="Refunds"
-      {...(mayNot && { description: 'Only an administrator of all merchants can end the review.' })}
+      {...(mayNot && {
+        description: 'Only an administrator of the payment service can end the review.',
+      })}
       data={Object.entries(refundModes).map(([value, label]) => ({
         value,
         label,

@@ -93,9 +93,7 @@ export default function MerchantPage({ id }: { id: string }) {
                 ['Time zone', data.time_zone],
                 [
                   'Preselected term',
-                  data.preselected_term === null
-                    ? 'The shortest'
-                    : `${data.preselected_term} payments`,
+                  data.preselected_term === null ? 'The shortest' : termName(data.preselected_term),
                 ],
                 ['Second approver', describeThreshold(data, show)],
                 ['On statements', data.short_name ?? 'The start of its name'],
@@ -190,7 +188,9 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
   );
 }
 
-const whoMayLift = 'Only an administrator of all merchants can raise or remove it.';
+const termName = (term: number) => (term === 1 ? 'Once-off' : `${term} payments`);
+
+const whoMayLift = 'Only an administrator of the payment service can raise or remove it.';
 
 const defaultOf = ({ four_eyes_default, currency, locale }: MerchantDetails) =>
   four_eyes_default === null
@@ -235,7 +235,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
       <BandsForm bands={bands} onChange={setBands} />
       {!can('limits.raise') && (
         <p className="quiet small">
-          You can narrow the bands. An administrator of all merchants can widen them.
+          You can narrow the bands. An administrator of the payment service can widen them.
         </p>
       )}
       <Select
@@ -243,7 +243,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         description="The term that the payment page has selected when it opens."
         data={[
           { value: '', label: 'The shortest' },
-          ...terms.map((term) => ({ value: String(term), label: `${term} payments` })),
+          ...terms.map((term) => ({ value: String(term), label: termName(term) })),
         ]}
         value={preselected}
         onChange={(value) => setPreselected(value ?? '')}

@@ -81,7 +81,7 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
 
 const pauses: Record<NonNullable<OverdueRow['paused_by']>, string> = {
   dispute: 'Disputed: wait',
-  difference: 'Difference to clear first',
+  difference: 'Records differ: wait',
   refund: 'Refund in progress: wait',
   shopper: 'The shopper is paying',
 };

@@ -201,7 +201,7 @@ function NewLink({ close }: { close: () => void }) {
         }}
       />
       <Checkbox
-        label="Send a callback to the address of the newest order"
+        label="Send a callback to the notify_url of the newest order"
         description="Without a callback, the link’s page lists who paid."
         checked={calls}
         onChange={(event) => setCalls(event.currentTarget.checked)}

@@ -318,7 +318,10 @@ function InvitationNotice(props: {
   );
 }
 
-/** The link of a released invitation, unless it was mailed. It is shown only once. */
+/**
+ * The link of an invitation that was just released. It is shown only once, and not if it was
+ * mailed.
+ */
 function Released({ of, person }: { of: ReleasedInvitation; person: Person }) {
   if (of.url === null) return <Notice>The link is on its way to {person.email}.</Notice>;
   return (

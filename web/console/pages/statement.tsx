@@ -185,9 +185,9 @@ function Invoice({ of: statement }: { of: StatementDetails }) {
         ]}
       />
       <dl className="balance">
-        <SumLine label="Fees, without VAT" amount={show(-fees)} />
+        <SumLine label="Fees excluding VAT" amount={show(-fees)} />
         <SumLine label="VAT" amount={show(-vat)} />
-        <SumLine strong label="Fees with VAT" amount={show(-fees - vat)} />
+        <SumLine strong label="Fees including VAT" amount={show(-fees - vat)} />
       </dl>
     </Card>
   );

@@ -24,7 +24,7 @@ const columns: Column<StatementRow>[] = [
   { ...merchantColumn, phone: 'sub' },
   { head: 'Sales', right: true, cell: amount((row) => row.sales), phone: 'hide' },
   {
-    head: 'Fees with VAT',
+    head: 'Fees including VAT',
     right: true,
     cell: amount((row) => -row.fees - row.vat),
     phone: 'sub',

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { MerchantDetails } from '#operating/operations/merchant.schema.ts';
 import type { TermsRow } from '#operating/operations/terms.schema.ts';
 import { proportion, saleAmounts } from '#platform/shared/fees.ts';
-import { longDate, money } from '../format.ts';
+import { longDate, money, plural } from '../format.ts';
 import { useCan } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { parseAmount, typedAmount } from './amount.ts';
@@ -83,7 +83,7 @@ function TermsFacts({ of: terms, merchant }: { of: Prices; merchant: MerchantDet
           'Reserve',
           reserve_basis_points === 0
             ? 'None'
-            : `${percentOf(reserve_basis_points)} of a day’s sales less refunds, for ${reserve_days} days`,
+            : `${percentOf(reserve_basis_points)} of a day’s sales less refunds, for ${plural(reserve_days, 'day')}`,
         ],
       ]}
     />
@@ -99,8 +99,8 @@ function Example({ of: terms, merchant }: { of: Prices; merchant: MerchantDetail
   return (
     <p className="example">
       A sale of {show(exampleCents)} pays out <strong className="num">{show(net - held)}</strong>
-      {held > 0 && ` at first, and ${show(held)} after ${terms.reserve_days} days`}. The fee is{' '}
-      {show(fee)}, with VAT {show(fee + vat)}.
+      {held > 0 && ` at first, and ${show(held)} after ${plural(terms.reserve_days, 'day')}`}. The
+      fee is {show(fee)}, or {show(fee + vat)} including VAT.
     </p>
   );
 }

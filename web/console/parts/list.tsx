@@ -483,7 +483,7 @@ function Skeleton({ columns }: { columns: number }) {
   );
 }
 
-/** A count that stops at a thousand. */
+/** Shows a count. A plus sign means that the server stopped counting at its limit. */
 export const bounded = ({ count: value, more }: { count: number; more: boolean }) =>
   more ? `${count(value)}+` : count(value);
 

@@ -191,5 +191,7 @@ async function fit(file: File): Promise<Blob> {
     const image = await shrinkImage(file, max, 'image/png');
     if (image.size <= bytesMax) return image;
   }
-  throw new Error('This image has too many colours for a logo.');
+  throw new Error(
+    `This image is too detailed: even at half size it is larger than ${bytesMax / 1000} kB. Choose a simpler one.`,
+  );
 }

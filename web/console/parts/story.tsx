@@ -3,11 +3,13 @@ import { useAction } from './actions.tsx';
 import { Card, Notice } from './basics.tsx';
 
 /** Fills a sandbox that has no orders, so that a newcomer sees the console at work. */
+const playing = 'Play a story of twelve weeks';
+
 export function StoryCard({ isPlaying }: { isPlaying: boolean }) {
   const { run, busy, problem } = useAction();
-  const play = () => run({ path: '/api/sandbox/story', body: {}, what: 'Play a season' });
+  const play = () => run({ path: '/api/sandbox/story', body: {}, what: playing });
   return (
-    <Card title={isPlaying ? 'A season is being played' : 'This sandbox has no orders yet'}>
+    <Card title={isPlaying ? 'A story is being played' : 'This sandbox has no orders yet'}>
       <p className="quiet">
         {isPlaying
           ? 'It takes about a minute. The figures grow while it plays, and the charts follow in a few minutes.'
@@ -16,7 +18,7 @@ export function StoryCard({ isPlaying }: { isPlaying: boolean }) {
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       {!isPlaying && (
         <Button size="xs" mt="sm" loading={busy} onClick={play}>
-          Play a season
+          {playing}
         </Button>
       )}
     </Card>

@@ -5,7 +5,7 @@ import type { GalleryStates } from './state.ts';
 const inAfrikaans = { language: 'af' } as const;
 const inZulu = { language: 'zu' } as const;
 
-/** The shopper has not tried to pay, or opens the page again after a decline. */
+/** States in which the shopper has not tried to pay, or opens the page again after a decline. */
 export function openStates({ open, live, declined }: Pages): GalleryStates {
   return {
     open: { page: live },

@@ -36,7 +36,10 @@ export function Report({ page, path, payment, close }: PanelProps) {
   }
 
   const trouble = state === 'empty' ? 'report_empty' : troubles[state];
-  const who = i18n.text('report_who', { merchant: page.merchant_name, days: page.answer_days });
+  const who = i18n.text(page.answer_days === 1 ? 'report_who_one' : 'report_who_other', {
+    merchant: page.merchant_name,
+    days: page.answer_days,
+  });
   return (
     <form class="panel" noValidate onSubmit={send}>
       <Head title={i18n.text('report')} about={who} close={close} />

@@ -234,7 +234,9 @@ export const af: Words = {
     report_hint: 'Moet asseblief nie kaartnommers hier skryf nie.',
     report_send: 'Stuur',
     report_sent: 'Dankie. Ons het u boodskap.',
-    report_who:
+    report_who_one:
+      '{merchant} antwoord per e-pos na die adres van u bestelling, binne een werksdag. U vind die antwoord ook hier.',
+    report_who_other:
       '{merchant} antwoord per e-pos na die adres van u bestelling, binne {days} werksdae. U vind die antwoord ook hier.',
     report_thread: 'U boodskappe',
     report_you: 'U',

@@ -46,7 +46,7 @@ export const en = {
     card_silent: 'The card form is not responding. Check your connection and try again.',
 
     consent:
-      'By paying, you agree that we may also charge this card {charges}, without asking you again.',
+      'By paying you agree that this card is also charged {charges}, without asking you again.',
     consent_charge: '{amount} on {date}',
     consent_charges: '{first} and {last}',
     consent_many:
@@ -55,7 +55,7 @@ export const en = {
     consent_monthly: '{count} monthly payments of {amount} each, from {first} to {last}',
     consent_keep: 'Also charge this card {charges}, without asking me again.',
     consent_card:
-      'By saving this card, you agree that we may charge it {charges}, without asking you again.',
+      'By saving this card you agree that it is charged {charges}, without asking you again.',
 
     pay_now: 'Pay {amount} now',
     go_on: 'Continue to your card',
@@ -229,7 +229,9 @@ export const en = {
     report_hint: 'Please do not write card numbers here.',
     report_send: 'Send',
     report_sent: 'Thank you. We have your message.',
-    report_who:
+    report_who_one:
+      '{merchant} answers by e-mail to the address from your order, within one working day. You will also find the answer here.',
+    report_who_other:
       '{merchant} answers by e-mail to the address from your order, within {days} working days. You will also find the answer here.',
     report_thread: 'Your messages',
     report_you: 'You',
@@ -339,7 +341,7 @@ export const en = {
     total: 'Total',
     kind_sale: 'Sale',
     kind_refund: 'Refund',
-    kind_refund_reversed: 'Returned refund',
+    kind_refund_reversed: 'Refund that came back',
     kind_dispute: 'Disputed payment',
     kind_dispute_reversed: 'Dispute won',
     kind_dispute_fee: 'Dispute fee',
@@ -354,7 +356,7 @@ export const en = {
     payout_returned: 'Returned by the bank',
     payout_bank_reference: 'Bank reference',
     record: 'Record of actions',
-    payout_fees: 'Fees on this payout',
+    payout_fees: 'Fees of this payout',
     payout_note: 'This is not a tax invoice. Your monthly statement is the invoice for these fees.',
     payout_subject: 'Statement {reference}: {amount}',
     payout_mail:

@@ -241,7 +241,9 @@ export const zu: Words = {
     report_hint: 'Sicela ungabhali izinombolo zekhadi lapha.',
     report_send: 'Thumela',
     report_sent: 'Siyabonga. Sinawo umyalezo wakho.',
-    report_who:
+    report_who_one:
+      'U\u2011{merchant} uphendula nge-imeyili ekhelini le-oda lakho, lungakapheli usuku olulodwa lokusebenza. Impendulo ivela nalapha.',
+    report_who_other:
       'U\u2011{merchant} uphendula nge-imeyili ekhelini le-oda lakho, zingakapheli izinsuku zokusebenza ezingu\u2011{days}. Impendulo ivela nalapha.',
     report_thread: 'Imiyalezo yakho',
     report_you: 'Wena',

@@ -45,11 +45,11 @@ type OpenAttempt = Attempt & {
 type Ended = { attempt: OpenAttempt; exchange: Exchange };
 
 /**
- * An attempt is written before the socket opens and recorded afterwards. The row keeps other
- * processes from beginning an attempt with that number. If this process dies in between, the
- * process that claims the callback next finds the row and counts it, so the callback is neither
- * sent again too soon nor lost. Attempts that arrive while a commit is in flight share the next
- * commit.
+ * The row of an attempt is written before the socket opens. Its result is recorded afterwards. The
+ * row keeps other processes from beginning an attempt with that number. If this process dies in
+ * between, the process that claims the callback next finds the row and counts it, so the callback
+ * is neither sent again too soon nor lost. Attempts that arrive while a commit is in flight share
+ * the next commit.
  */
 export type AttemptCommits = {
   /** Null if another process has claimed the callback or has already begun this attempt. */

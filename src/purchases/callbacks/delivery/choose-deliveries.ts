@@ -130,7 +130,7 @@ type SlotOwner = Pick<Destination, 'merchant_id' | 'host'>;
 /** Counts the slots taken by deliveries in flight and by reservations. */
 function countSlots({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
   const hanging = new Set<string>();
-  // Flights begin in batches, so most have the same destination as the one before. Every choice
+  // Flights begin in batches, so most have the same destination as the previous one. Every choice
   // counts all flights, so they are counted in runs: a choice among 1,024 takes a third of the
   // time.
   const runs: { owner: SlotOwner; count: number }[] = [];

@@ -105,9 +105,9 @@ function send(sendCallback: SendCallback, message: Parameters<SendCallback>[0]):
 }
 
 /**
- * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
+ * Counts an attempt whose process died. If it was sent, the next one is due `retryMinutes` after it
  * began. If it is not known to have been sent, the next one is due at once: the lease has run out,
- * so no process is still sending it. If the attempt before it has no result either, the next one
+ * so no process is still sending it. If the previous attempt has no result either, the next one
  * waits, because sending the callback may be what kills the processes. Does nothing if the callback
  * is no longer ours.
  */
@@ -149,7 +149,8 @@ export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Prom
   const deliver = () => deliverCallback(deps, callback, 'first');
   const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {
     const { checkout_id } = callback;
-    deps.log.error({ err: error, checkout_id }, 'a first delivery failed');
+    const text = 'the first delivery of a callback broke off; it is delivered when it is due';
+    deps.log.error({ err: error, checkout_id }, text);
   });
   await within(deps.clock, deadlineSeconds * 1000, delivery);
 }

@@ -3,7 +3,7 @@ import type { Callback } from '#purchases/callbacks/callback.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 
 // The callback of v1 (decision 0040) is an unsigned form. Its `transaction_verify`, a secret that
-// the plugin received when it created the checkout, proves that it is genuine.
+// the plugin received when it created the checkout, proves that the callback is genuine.
 
 /**
  * The context that a `transaction_verify` is sealed with, so that it opens for no other checkout.

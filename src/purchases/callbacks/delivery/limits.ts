@@ -18,7 +18,10 @@ export const postponeMinutesMax = 60;
  */
 export const deadlineSeconds = 10;
 
-/** Longer than an exchange, with time to record it: two exchanges of one callback never overlap. */
+/**
+ * A lease lasts longer than an exchange and the recording of it, so that two exchanges of one
+ * callback never overlap.
+ */
 export const leaseSeconds = deadlineSeconds + 5;
 
 /**

@@ -59,9 +59,9 @@ export type CallbackSenderOptions = {
   resolve?: Resolve;
   /** Certificates to trust instead of the system's: for tests with an authority of their own. */
   authorities?: string[];
-  /** Shorter than in production: for tests that wait for it. */
+  /** Tests that wait for the deadline set a shorter one. */
   deadlineMilliseconds?: number;
-  /** Longer than in production: for tests of connections that are used again. */
+  /** Tests of connections that are used again set a longer time. */
   idleMilliseconds?: number;
 };
 

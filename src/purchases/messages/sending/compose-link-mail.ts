@@ -9,15 +9,15 @@ import type { Letter } from './letter.ts';
 
 /**
  * A person types the reference of a link. The mail repeats it only if it looks like an order
- * number, because such a text cannot contain a sentence or an address of another site.
+ * number, because such a text cannot contain a sentence or the URL of another site.
  */
 const isPlain = (reference: string) =>
   /^(?=.*\p{N})(?!.* .* )[\p{L}\p{N} #_/-]{1,64}$/u.test(reference);
 
 /**
  * Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. The mail goes
- * to any address that a person of the shop types, so it contains nothing else that the shop can
- * choose: no logo, address, contact or VAT number.
+ * to any e-mail address that a person of the shop types, so it contains nothing else that the shop
+ * can choose: no logo, address, contact or VAT number.
  */
 export function composeLinkMail(
   merchant: Pick<Merchant, 'name' | 'territory' | 'language'>,

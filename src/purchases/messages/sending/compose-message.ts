@@ -30,7 +30,7 @@ export type MessageSubject = {
   card: { brand: string | null; last4: string | null } | null;
   /** Whether the bank forbids every further charge of the card (decision 0027). */
   isForbidden: boolean;
-  /** The address of the plan page. In a mail with a one-time link, that link. */
+  /** The URL of the plan page. In a mail with a one-time link, it is that link. */
   url: string;
   /** A person's answer to the shopper, and the question before it. */
   answer: { text: string; question: string | null } | null;

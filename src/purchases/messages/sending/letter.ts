@@ -5,7 +5,7 @@ import type { PaymentState } from '#purchases/shoppers/plan.ts';
 export type Letter = {
   /** The merchant's name at the head of the letter. */
   from: string;
-  /** The address of the merchant's logo, which replaces the name. */
+  /** The URL of the merchant's logo, which replaces the name. */
   logo?: string;
   subject: string;
   paragraphs: string[];

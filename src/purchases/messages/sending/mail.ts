@@ -24,9 +24,9 @@ export type Mail = {
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 
 /**
- * The longest time that a transport takes for a mail. Leases must be longer. A server that answers
- * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited for a
- * connection for just as long.
+ * The longest time that a transport takes for a mail. Leases must be longer. A slow server may take
+ * 20 seconds for each of four commands, and the mail may have waited for a connection for just as
+ * long.
  */
 export const mailDeadlineSeconds = 180;
 
@@ -38,7 +38,7 @@ export type MailTransport = {
   close(): Promise<void>;
 };
 
-/** The address in `Name <address>`. */
+/** The e-mail address in `Name <address>`. */
 export function addressOf(from: string): string {
   return (/<([^<>]+)>\s*$/.exec(from)?.[1] ?? from).trim();
 }

@@ -80,8 +80,9 @@ const saysHowToPay = ({ kind }: Pick<Message, 'kind'>) =>
   kind === 'charge_soon' || kind === 'declined';
 
 /**
- * Takes one statement for a whole batch; one more if any message names a replaced card, if any says
- * which card to pay with, and if any is an answer; and two more if any is about a payment link.
+ * Takes one statement for a whole batch. Takes one more if any message names a replaced card, one
+ * if any says which card to pay with, one if any is an answer, and two if any is about a payment
+ * link.
  */
 export async function listMessageSources(
   db: Handle,

@@ -41,9 +41,9 @@ export function renderSubject({ subject }: Letter): string {
 const html = (text: string) => escapeHtml(printable(text));
 
 /**
- * The letter as HTML. It loads at most the logo, whose address is the same for all shoppers, so
- * that it does not reveal who reads the letter. Styles are inline, because many clients drop the
- * head. Those that keep it also get the colours for dark mode.
+ * The letter as HTML. It loads at most the logo, whose URL is the same for all shoppers, so that it
+ * does not reveal who reads the letter. Styles are inline, because many clients drop the head.
+ * Those that keep it also get the colours for dark mode.
  */
 export function renderHtml(letter: Letter, language: string): string {
   const { from, paragraphs, rows, link, footer } = letter;

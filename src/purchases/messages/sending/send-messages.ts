@@ -221,8 +221,8 @@ function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSour
 }
 
 /**
- * Whether a message should still be sent. A reminder of a charge that will not happen should not,
- * nor should a request to pay what has been paid.
+ * Whether a message should still be sent. A reminder of a charge that will not happen is not sent,
+ * and neither is a request to pay what has been paid.
  */
 export function isStillTrue(
   message: Message,
@@ -236,7 +236,7 @@ export function isStillTrue(
     return link !== undefined && statusOf(link, now) === 'active' && link.customer !== null;
   }
   const checkout = checkoutOf(message, sources);
-  // The address of an erased shopper is a pseudonym.
+  // The e-mail address of an erased shopper is a pseudonym.
   if (!checkout?.customer.email || checkout.erased_at !== null) return false;
   const payment = paymentOf(message, sources);
   switch (kind) {
@@ -334,7 +334,7 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
       // The mail with a payment link raises no alert: the link's page in the console shows the
-      // refusal to the shop, which gave the address.
+      // refusal to the shop, which gave the e-mail address.
       if (isOver && isOfCheckout(message)) await alertRefused(deps, db, message, outcome);
     }
     const failing = sent.find(

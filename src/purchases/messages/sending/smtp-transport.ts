@@ -12,7 +12,7 @@ import { sendSource } from './send-source.ts';
 export type MailSettings = {
   /** `smtp://user:password@host:587` or `smtps://…:465`. */
   url: string;
-  /** `Karoo Payments <payments@example.com>` or an address alone. */
+  /** `Karoo Payments <payments@example.com>` or an e-mail address alone. */
   from: string;
   /**
    * Whether to send over `smtp://` only if the server starts TLS. Otherwise TLS is used if the
@@ -42,7 +42,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       connectionTimeout: timeoutMilliseconds,
       greetingTimeout: timeoutMilliseconds,
       socketTimeout: timeoutMilliseconds,
-      // A message consists of our own text, so nothing in it may name a file or an address to read.
+      // A message consists of our own text, so nothing in it may name a file or a URL to read.
       disableFileAccess: true,
       disableUrlAccess: true,
     });
@@ -140,8 +140,8 @@ function isForGood({ command, response = '' }: SmtpError): boolean {
 }
 
 /**
- * Servers often repeat the address. Attempts are kept longer than the address, so it is removed
- * from the response.
+ * Servers often repeat the e-mail address. Attempts are kept longer than the e-mail address, so it
+ * is removed from the response.
  */
 function withoutRecipient(response: string, { to }: Mail): string {
   return response
