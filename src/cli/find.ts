@@ -12,10 +12,10 @@ export const find = command({
   usage: ['TEXT [--merchant ID] [--limit N]'],
   help: `Finds checkouts by an order reference, an amount (1500, R 1 500,00), an e-mail address, a
 name (Dlamini, Thandi Dlamini), the last four digits of a card or a gateway reference. It also finds
-anything by its ID, and people of the console. The beginning is enough for an order reference (three
-characters), an ID (eight), and the name of a merchant or a person of the console. Everything else
-must match as a whole; case matters only in references. A checkout that has not ended is found by
-its shopper only while it is one of the newest 1,000, and never by its amount. Times are in UTC.
+anything by its ID, and people who use the console. The beginning is enough for an order reference
+(three characters), an ID (eight), and the name of a merchant or such a person. Everything else must
+match as a whole; case matters only in references. A checkout that has not ended is found by its
+shopper only while it is one of the newest 1,000, and never by its amount. Times are in UTC.
 
 It prints at most --limit rows (50): first what matches as a whole, then what begins with the text,
 the newest first. If more references begin with the text, it finds those of the newest 200 checkouts

@@ -113,7 +113,7 @@ async function approvePayout(by: ConsolePerson, url: string) {
 }
 
 before(async () => {
-  // A receiver's process may pause.
+  // The process of a receiver may pause, so the deadline is long.
   paying = await startPaying({ callbackSender: { deadlineMilliseconds: 120_000 } });
   app = await openConsole(paying.service);
   tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
@@ -279,7 +279,7 @@ describe('a conversation with a shopper', () => {
     paying.clock.advance({ seconds: 1 });
     const answer = { request_id: request(), seen_at: asked.moved_at, text: 'On its way.' };
     await done(post(support, `${url}/answer`, { ...answer, solves: false }));
-    // The first answer was lost, and the person has written more since.
+    // The response to the first request was lost, and the person typed more before repeating it.
     const longer = { ...answer, text: 'On its way. It comes on Monday.', solves: false };
     assert.match(await refused(409, post(support, `${url}/answer`, longer)), /another answer/);
     const solved = await done(post(support, `${url}/answer`, { ...answer, solves: true }));
@@ -353,7 +353,7 @@ describe('a refund in the console', () => {
       '3 cancel 50000 done',
       '2 cancel 10000 done',
     ]);
-    // The browser lost the answer and asks again.
+    // The browser lost the response and repeats the request.
     assert.equal((await done(post(support, `${url}/refunds`, body))).id, refund.id);
     assert.match(
       await refused(409, post(support, `${url}/refunds`, { ...body, amount: 1 })),
@@ -518,7 +518,7 @@ describe('a refund in the console', () => {
     const shopper = await paid();
     const id = await askRefund(paying, shopper, 10_000);
     const { pool } = paying.service.deps.database;
-    // Only the answer needs this table.
+    // Only the answer to the approval reads this table, after the approval itself is committed.
     await pool.query('alter table merchant_days rename to hidden_days');
     try {
       const { status, body } = await post(reviewer, `/api/refunds/${id}/approve`);
@@ -627,7 +627,7 @@ describe('above the threshold of a merchant', () => {
     };
     assert.equal(await isFirst(), true);
     const once = await done(post(first, `/api/refunds/${id}/approve`));
-    // Both have the same name, so the address is added.
+    // Both reviewers have the same name, so the e-mail address is added.
     const name = `Nomsa Dube (${first.email})`;
     assert.deepEqual(
       [once.view, once.first_approved_by.name, once.may_approve],
@@ -880,7 +880,7 @@ describe('above the threshold of a merchant', () => {
     assert.match(await refused(409, post(asking, `/api/refunds/${id}/approve`)), /You asked/);
     paying.clock.advance({ seconds: 1 });
     assert.equal((await done(post(other, `/api/refunds/${id}/approve`))).status, 'complete');
-    // An approval by another person does not count.
+    // A refund that a second person approved does not count towards the threshold.
     assert.equal((await request(9_999)).view, 'complete');
     await assertBalanced(paying, shopper);
   });
@@ -1328,7 +1328,7 @@ describe('the actions of the command line', () => {
     await done(post(own, `/api/integrations/${id}/revoke`));
     assert.match(await refused(409, create(own)), /ask an administrator of the payment service/);
     await done(create(admin));
-    // A day later the revoked one is no longer counted.
+    // Revoked integrations no longer count a day after they were created.
     await tamper(
       deps.database.pool,
       `update integrations set created_at = created_at - interval '25 hours',
@@ -1346,7 +1346,7 @@ describe('the actions of the command line', () => {
     const change = (who: ConsolePerson, url: string, body: object) =>
       askExactly(console(), who, 'PATCH', url, body);
     const read = async (url: string) => (await askExactly(console(), ours, 'GET', url)).body;
-    const refusal = 'This was changed by Sam Naidoo meanwhile. Reload and try again.';
+    const refusal = 'This was changed in the meantime by Sam Naidoo. Reload and try again.';
     const changes: [string, object, object, object][] = [
       [
         `/api/merchants/${merchant.id}`,
@@ -1384,7 +1384,7 @@ describe('the actions of the command line', () => {
       const before = await read(url);
       assert.equal(await refused(409, change(ours, url, { ...wanted, was })), refusal);
       assert.deepEqual({ ...(await read(url)), now: null }, { ...before, now: null });
-      // Values that were read again can be changed.
+      // A person who has read the new values can change them.
       await done(change(ours, url, { ...wanted, was: theirs }));
     }
     // One of two requests at the same moment succeeds.
@@ -1401,7 +1401,8 @@ describe('the actions of the command line', () => {
     });
     const own = `/api/merchants/${merchant.id}`;
     const stale = { four_eyes_above: 300_000, was: { four_eyes_above: 1 } };
-    const shown = 'This was changed by admin meanwhile. Reload and try again.';
+    const shown =
+      'This was changed in the meantime by the payment service (admin). Reload and try again.';
     assert.equal(await refused(409, change(theirs, own, stale)), shown);
     // A value that the action does not touch may have changed.
     const url = `/api/people/${colleague.id}`;
@@ -1422,7 +1423,7 @@ describe('the actions of the command line', () => {
       'update people set revoked_at = created_at where id = any($1)',
       [ids],
     );
-    const named = 'This was changed by Lee meanwhile. Reload and try again.';
+    const named = 'This was changed in the meantime by Lee. Reload and try again.';
     assert.equal(await refused(409, change(theirs, own, stale)), named);
   });
 
@@ -1543,7 +1544,7 @@ describe('the actions of the command line', () => {
       detail: 'Look at this.',
     };
     const id = await raiseAlert(deps, deps.database.db, about);
-    // At the command line these are values of TRANCHE_OPERATOR.
+    // At the command line these addresses are values of TRANCHE_OPERATOR, which prove no identity.
     await takeAlert(deps, one.email, id);
     await closeAlert(deps, other.email, id, 'Repaired.');
     const { body: alert } = await askExactly(console(), one, 'GET', `/api/alerts/${id}`);
@@ -1752,7 +1753,7 @@ describe('the money of merchants', () => {
     for (const by of [second, third, second]) {
       assert.match(await refused(409, wrong(by)), /^This is not the account number/);
     }
-    // Requests at once are counted one by one.
+    // Simultaneous requests are counted one by one.
     const answers = await Promise.all([1, 2, 3, 4].map(() => wrong(second)));
     const texts = answers.map(({ body }) => body.error.message);
     assert.equal(texts.filter((text) => text.startsWith('This is not the account')).length, 2);
@@ -1790,7 +1791,7 @@ describe('the money of merchants', () => {
 
   test('a payout whose bank account changed is approved again by two people', async () => {
     const payee = await createPayee();
-    // Five days are longer than a weekend.
+    // Five days are longer than any weekend, so a payout is made.
     await paying.pass({ days: 5 });
     const { url } = await findDraft(payee);
     const [one, other] = [await person('finance'), await person('finance')];
@@ -1940,7 +1941,7 @@ describe('the money of merchants', () => {
         'update gateway_heartbeat set stopped_reason = $1, stopped_at = $2',
         [reason, reason && '2026-01-01'],
       );
-      // The money guard reads the row once a second.
+      // The money guard caches this row for a second.
       paying.clock.advance({ seconds: 2 });
     };
     await stop('The gateway is ahead.');
@@ -2410,7 +2411,7 @@ describe('every action', () => {
       );
       const what = `${name}: ${answer.status} ${JSON.stringify(answer.body)}`;
       const isStep = steps.has(name);
-      // Nothing is read for the answer.
+      // This action reads nothing for its answer, so it does not notice the failure.
       if (answer.status === 200 && !isStep) continue;
       assert.equal(answer.body.error?.code, 'outcome_unknown', what);
       assert.equal(answer.headers['retry-after'], undefined, what);

@@ -33,7 +33,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
     // A page that is loaded again has lost the token, and the invitation has not ended.
     await page.reload();
-    await page.getByText('Open the link of your invitation again.').waitFor({ timeout: 10_000 });
+    await page.getByText('Open the link in your invitation again.').waitFor({ timeout: 10_000 });
     assert.equal(await page.getByText('This invitation has ended').count(), 0);
     const busy = { error: { code: 'too_many_requests', message: 'Try again in 60 seconds.' } };
     const address = '**/api/invitation';
@@ -97,8 +97,8 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await admin.page.getByRole('button', { name: /^End the session of Kim Jacobs/ }).click();
     await admin.page.getByText('None are open.').waitFor();
     const ended = other.page.getByText('Your session has ended');
-    // When its person returns, the page asks whether the session has ended, unless it has just
-    // asked or knows already.
+    // When the person returns to it, the page asks whether the session has ended, unless it has
+    // just asked or knows already.
     await until('the page to know', async () => {
       await other.page.evaluate('dispatchEvent(new Event("visibilitychange"))');
       return (await ended.count()) > 0;

@@ -239,6 +239,6 @@ test('tranche audit verify prints the end, finds it again, and exits with 1 afte
   await change("update operator_actions set operator = 'thabo' where number = 2");
   const changed = await tranche.run('audit', 'verify');
   assert.equal(changed.code, 1);
-  assert.match(changed.stdout, /Action 2 or the hash before it was changed\./);
+  assert.match(changed.stdout, /Action 2 was changed, or the hash of the action before it was\./);
   await tranche.refused(2, /NUMBER:HASH/, 'audit', 'verify', '--since', 'yesterday');
 });

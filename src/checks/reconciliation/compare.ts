@@ -14,9 +14,9 @@ export const remedies = {
   unknown_to_us:
     'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --record` records it.',
   missing_there:
-    'Look the reference up at the gateway. If it never existed there, the money did not move: correct the order with the merchant.',
+    'Look the reference up at the gateway. If it never existed there, the money did not move: agree with the merchant what happens to the order.',
   other_amount:
-    'Compare both amounts. Refund the difference at the gateway, or correct the order with the merchant.',
+    'Compare both amounts. Refund the difference at the gateway, or agree with the merchant what happens to the order.',
   other_state:
     'Look at the checkout and at the gateway. The service itself does what is still due; anything else needs a refund or a void at the gateway.',
   held_too_long:
@@ -36,7 +36,9 @@ export const descriptions: Record<DifferenceKind, string> = {
 /** How long a capture may be late before it is reported: the gateway may be down. */
 const captureGraceHours = 24;
 
-/** Null if differences are only reported. */
+/**
+ * Says that differences are recorded, and whether money is stopped. Null if they are only reported.
+ */
 export type Recording = { isStopped: boolean } | null;
 export type Comparing = {
   /** The gateway that the records come from. Rows about another gateway's payments do not count. */
@@ -84,8 +86,8 @@ function compareToRecord(
   if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
-  // Only a shopper's payments and new cards on the plan page have no term. The others need no
-  // recording here: a hold takes nothing, and a charge is looked up.
+  // Only payments that a shopper makes on the plan page, and cards stored there, have no term.
+  // Others in flight need no recording: a hold takes nothing, and a charge is looked up.
   const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
   const isUnsettled = recorder.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);

@@ -31,7 +31,7 @@ const columns = [
 type Fee = {
   gateway: GatewayName;
   transaction_ref: string;
-  /** Null for a fee of the account. */
+  /** Null for a fee that the gateway charged to the account and not for a payment. */
   payment_ref: string | null;
   type: string;
   fee: number;
@@ -87,7 +87,8 @@ export async function importFees(
     const cells = readLine(text, line);
     if (header === null) {
       header = readHeader(cells);
-      // Fees are posted in batches. Whatever stops the import, the audit names who posted them.
+      // Fees are posted in batches. This first audit row names the operator even if the import
+      // stops halfway.
       await note(deps, operator, { gateway: deps.gateway.name, is_begun: true });
     } else batch.push({ gateway: deps.gateway.name, ...readFee(header, cells, line) });
     if (batch.length === batchSize) await flush();
@@ -173,12 +174,14 @@ function readFee(header: string[], cells: string[], line: number): Omit<Fee, 'ga
     cell('type'),
     cell('currency'),
   ];
-  if (!/^[\w.:-]{1,200}$/.test(transaction_ref)) refuse('transaction_id', 'is not an id');
-  if (!/^[\w .-]{1,60}$/.test(type)) refuse('type', 'must be a word');
+  if (!/^[\w.:-]{1,200}$/.test(transaction_ref))
+    refuse('transaction_id', 'must be 1 to 200 letters, digits or _ . : -, without spaces');
+  if (!/^[\w .-]{1,60}$/.test(type))
+    refuse('type', 'must be 1 to 60 letters, digits, spaces or _ . -');
   if (!/^[A-Z]{3}$/.test(currency)) refuse('currency', 'must be three capital letters');
   const fee = Number(cell('amount'));
   if (!/^-?\d{1,13}$/.test(cell('amount')) || fee === 0 || Math.abs(fee) > centsMax) {
-    refuse('amount', 'must be whole cents, negative for a fee that was returned');
+    refuse('amount', 'must be whole cents other than 0, negative for a fee that was returned');
   }
   return {
     transaction_ref,

@@ -4,7 +4,7 @@ import type { PersonMail, PersonMailKind } from './person-mail.ts';
 
 type Told = {
   facts: PersonMail['facts'];
-  /** The operator, or the person. */
+  /** The name of the operator who acted, or of the person if they acted themselves. */
   by: string;
   when: string;
   /** The network address as a phrase: ` from 192.0.2.1`. Empty if the address is not known. */
@@ -128,7 +128,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   payout_returned: ({ facts }) => ({
     subject: `The bank returned ${facts.amount} of ${oneLine(facts.merchant ?? '')}`,
     text: [
-      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again and will be in the next payout. Check that the bank account is right, on the page of your shop in the console.`,
+      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again and will be in the next payout. Check on your shop’s page in the console that the bank account is right.`,
     ],
     isAlert: true,
   }),
@@ -147,7 +147,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
 
 type Exported = 'orders' | 'refunds';
 
-/** The mail names no shopper: the file is in the console. */
+/** The mail names no shopper. It links to the console, where the person downloads the file. */
 function exportText(what: Exported, period: 'week' | 'month', facts: PersonMail['facts']): Text {
   const merchant = oneLine(facts.merchant ?? '');
   const days = `${dayOf(facts.from)} to ${dayOf(facts.to)}`;

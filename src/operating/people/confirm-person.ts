@@ -43,7 +43,7 @@ export async function confirmPerson(
       throw new OperatorError(`${email} has not accepted the invitation yet.`);
     }
     if (!isDeepStrictEqual([was.roles, was.merchant_ids], [roles, merchant_ids])) {
-      throw new OperatorError('This access was changed meanwhile. Look at it again.');
+      throw new OperatorError('This access was changed in the meantime. Look at it again.');
     }
     mustBeApprover(deps);
     const change = { unconfirmed_since: null, unconfirmed_by: null };

@@ -100,11 +100,11 @@ export async function invitePerson(
 
 /**
  * A person at the console invites another person, or invites them again. The link goes to the
- * invited person by mail. If mail is off, the invitation waits for a second administrator. If the
- * person has ever registered, it always does: otherwise the inviter could impersonate that
- * colleague. Until then, the person's access stays as it is, so that no administrator can lock
- * others out alone. A merchant's administrator who invites an e-mail address with access elsewhere
- * gets the same answer as for a new person.
+ * invited person by mail. If mail is off, the invitation waits for a second administrator. It also
+ * waits if it would replace the person's sign-in methods: otherwise the inviter could impersonate
+ * that colleague. While it waits, the person's access stays as it is, so that no administrator can
+ * lock others out alone. A merchant's administrator who invites an e-mail address with access
+ * elsewhere gets the same answer as for a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -189,7 +189,7 @@ export async function releaseInvitation(
     refuseToManage(giver, known);
     refuseBeyondOwn(giver, access);
     if (!isDeepStrictEqual([was.roles, was.merchant_ids], [access.roles, access.merchant_ids])) {
-      throw new OperatorError('This invitation was changed meanwhile. Look at it again.');
+      throw new OperatorError('This invitation was changed in the meantime. Look at it again.');
     }
     mustBeApprover(deps);
     const { by_staff } = held;
@@ -399,7 +399,8 @@ async function giveAccess(
   }
   const identity = identityOf(known);
   await updatePerson(db, identity, { oidc_subject: null });
-  // The link also opens the person's other accesses.
+  // The administrator sees the link, which also opens the person's other accesses. So these need a
+  // confirmation too.
   if (isSeen) await updateAccesses(db, identity, unconfirmed);
   return { person, before, isReplaced, ...(await revokeSignInMethods(db, identity, now)) };
 }

@@ -121,7 +121,7 @@ async function tellWider(
 ): Promise<void> {
   const { id: person_id, email } = person;
   const by = actorOf(deps, operator);
-  const detail = `${by.name} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and review what they have done since.`;
+  const detail = `${by.name} changed the access of ${email} to: ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and review what they have done since.`;
   const about = { subject_id: person_id, caused_by: operator };
   await raiseAlert(deps, db, { kind: 'access_widened', ...about, detail });
   await queuePersonMail(deps, db, { person_id, kind: 'access_widened', by, at: now });
@@ -215,7 +215,7 @@ async function tellRevoked(
   const by = actorOf(deps, operator);
   await raiseAlert(deps, db, {
     ...{ kind: 'person_revoked', subject_id: person_id, caused_by: operator },
-    detail: `${by.name} revoked ${email}, ${showAccess(person)}. If this was not agreed, invite them again, and review what has been done since.`,
+    detail: `${by.name} revoked the access of ${email} (${showAccess(person)}). If this was not agreed, invite them again, and review what has been done since.`,
   });
   await queuePersonMail(deps, db, { person_id, kind: 'revoked', by, at });
 }
@@ -244,8 +244,8 @@ async function separateOwn(
 }
 
 /**
- * Takes the merchants that one access now has from the person's other accesses. The giver must
- * manage each of those. An access without merchants is revoked, like any other.
+ * Takes the merchants that one access now has from the person's other accesses, each of which the
+ * giver must manage. An access that is left without merchants is revoked.
  */
 export async function takeFromOthers(
   deps: OperatorDeps & QueueDeps & { log: Logger },
@@ -322,7 +322,8 @@ export async function revokeSession(
         : session?.access_id === wanted.access_id;
     if (!session || !isTheirs) throw new OperatorError('There is no such session.');
     let merchant_id: string | null = null;
-    // A merchant's audit gets the id that the merchant knows, and no session at another merchant.
+    // A merchant's audit names a person by the id that the merchant knows. It does not get the id
+    // of an operator's own session, which may be at another merchant.
     let subject_id = accessIdOf(deps);
     let details = {};
     if (session.person_id !== personOf(deps)) {
@@ -424,7 +425,7 @@ export function refuseBeyondOwn(giver: Access | null, access: Access): void {
   }
 }
 
-/** Whether a person may know of another at the console. A merchant's people know colleagues. */
+/** Whether a person may know of another. A merchant's people may know only their colleagues. */
 export const sees = (giver: Access | null, person: Access): boolean =>
   giver?.merchant_ids === undefined ||
   giver.merchant_ids === null ||

@@ -190,7 +190,9 @@ async function acceptByIssuer(
   { person, subject, claims }: { person: Person; subject: string; claims: Claims },
 ): Promise<Opened> {
   // The person's account at the issuer may belong to an earlier holder of the e-mail address.
-  if (addressOf(claims) !== person.email) throw new NotRecognised('another address');
+  if (addressOf(claims) !== person.email) {
+    throw new NotRecognised('the issuer gave another address, or one that is not verified');
+  }
   const invited = await findInvitedAccess(deps, person);
   return await open(deps, browser, invited, 'oidc', accepting, async (db, at) => {
     const current = await lockPerson(db, person.id);
@@ -206,8 +208,11 @@ async function acceptByIssuer(
       throw new NotRecognised('the person also has access elsewhere');
     // A person with passkeys must link the account themselves, from a session with a recent
     // re-authentication.
-    if ((await listPasskeys(db, person.id)).length > 0)
-      throw new NotRecognised('the person has passkeys');
+    if ((await listPasskeys(db, person.id)).length > 0) {
+      throw new NotRecognised(
+        'the person has passkeys: they must sign in with one and link the issuer on their own page',
+      );
+    }
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
     await moveRegistered(db, invited.id, at);
     await deleteUnusedLinks(db, [invited.id]);
@@ -251,7 +256,7 @@ async function tie(
     if (person.oidc_subject !== null && person.oidc_subject !== subject)
       throw new NotRecognised('tied to another subject');
     if (addressOf(claims) !== email)
-      throw new NotRecognised('another address, or one that is not verified');
+      throw new NotRecognised('the issuer gave another address, or one that is not verified');
     await writeTie(deps, db, settings, browser, { person_id, subject, at });
     const { access_id } = found.session;
     return { subject_id: access_id, details: { issuer: settings.issuer }, result: undefined };
@@ -259,9 +264,10 @@ async function tie(
 }
 
 /**
- * The access that a first sign-in accepts: one with an invitation, or else the first one. Another
- * merchant that also invites the e-mail address must not divert the sign-in, so an access that was
- * accepted before comes first, and then the person's first one.
+ * The access that a first sign-in accepts. Another merchant may also have invited the e-mail
+ * address, and must not divert the sign-in: among the accesses with an invitation, one that was
+ * accepted before is chosen, or else the first. Without an invitation, it is the person's first
+ * access.
  */
 async function findInvitedAccess(deps: OidcDeps, person: Person): Promise<Person> {
   const now = timestamp(deps.clock.now());
@@ -327,6 +333,12 @@ async function findPersonOf(deps: OidcDeps, subject: string, claims: Claims): Pr
     const known = await findPersonBySubject(db, subject);
     return known || address === null ? known : await findPersonByEmail(db, address);
   });
-  if (!person) throw new NotRecognised('no person was invited with this verified address');
+  if (!person) {
+    throw new NotRecognised(
+      address === null
+        ? 'the issuer gave no verified e-mail address'
+        : 'no person has the e-mail address that the issuer verified',
+    );
+  }
   return person;
 }

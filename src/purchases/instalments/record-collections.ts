@@ -57,7 +57,8 @@ export async function recordAnswers(
   assert(lease != null);
   const ids = answers.map(({ instalment }) => instalment.checkout_id);
   const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
-  // This leaves out payments that another process claimed, or that an earlier run committed.
+  // Leave out payments that another process has claimed, or that an earlier run of this transaction
+  // has settled.
   const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
   if (valid.length === 0) return;
   const now = merchant.now();
@@ -205,8 +206,8 @@ async function messagesOf(
       messages.push({ ...key, kind: 'declined', about: attempt, facts: why });
     }
   }
-  // A shopper who paid off the rest at once finishes the plan with the capture of the first
-  // payment.
+  // A capture counts as well as a charge: if the shopper has paid off all later payments, the
+  // capture of the first one finishes the plan.
   const ids = answers
     .filter((one) => one.answer.outcome === 'collected' && one.number_of_payments > 1)
     .map(({ instalment }) => instalment.checkout_id);
@@ -243,10 +244,10 @@ async function alertOverdue(
 }
 
 function explainDecline({ reason, may_retry, code = null }: Decline): string {
-  const declined =
-    code === amountRefused.code
-      ? 'the gateway does not accept the amount, and the bank was not asked.'
-      : `the card was declined (${reason.replaceAll('_', ' ')}).`;
+  if (code === amountRefused.code) {
+    return 'the gateway does not accept the amount, and the bank was not asked. It would refuse a retry, too.';
+  }
+  const declined = `the card was declined (${reason.replaceAll('_', ' ')}).`;
   return forbidsCard({ decline_reason: reason, decline_code: code, may_retry })
     ? `${declined} The bank forbids charging this card again. The shopper can pay with another card on the plan page.`
     : `${declined} The shopper can pay it on the plan page, and a retry charges the stored card once more.`;

@@ -59,12 +59,12 @@ export async function recordLostCapture(
   const now = merchant.now();
   const due = capturesAt(payment.due_on, merchant.territory.time_zone);
   if (Temporal.Instant.compare(now, due) < 0) {
-    throw new CannotRecord('it was captured before its time');
+    throw new CannotRecord('it was captured before the capture was due');
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
-  // The gateway does not say when the hold was captured. The times order the payments, and so
-  // decide which one a refund takes first.
+  // The gateway does not say when the hold was captured, so record when it was due. A refund uses
+  // these times to decide which payment it takes first.
   const at = timestamp(due);
   await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [

@@ -45,7 +45,7 @@ export async function retryInstalment(
       const current = await findInstalment(tx, key, number);
       throw new OperatorError(
         current?.status === 'overdue'
-          ? `${current.shopper_attempt === null ? 'A refund or a dispute of this checkout is in progress' : 'The shopper is paying it now'}. Look again when it has ended.`
+          ? `${current.shopper_attempt === null ? 'A refund, a dispute or a difference at the gateway pauses this checkout' : 'The shopper is paying it now'}. Look again when it has ended.`
           : `Payment ${id} is ${current?.status}: only an overdue payment can be retried.`,
       );
     }

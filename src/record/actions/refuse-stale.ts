@@ -29,7 +29,7 @@ export async function refuseStale(
   );
   const own = (origin && 'person_id' in origin && origin.merchant_ids) || null;
   const by = action ? ` by ${await nameFor(db, own, action)}` : '';
-  throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
+  throw new OperatorError(`This was changed in the meantime${by}. Reload and try again.`);
 }
 
 /** A merchant's people see only the role of the service's staff, not a name. */
@@ -40,7 +40,7 @@ async function nameFor(
 ): Promise<string> {
   const actor = (await listActors(db, merchant_ids, [person_id])).get(person_id ?? '');
   if (merchant_ids !== null && (actor?.merchant_ids ?? null) === null)
-    return roles?.[0] ?? 'operator';
+    return `the payment service (${roles?.[0] ?? 'operator'})`;
   return actor?.name ?? operator;
 }
 

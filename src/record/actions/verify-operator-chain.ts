@@ -56,7 +56,7 @@ export async function verifyOperatorChain(
             from === number - 1 ? `Action ${from} is` : `Actions ${from} to ${number - 1} are`;
           differences.push({ kind: 'missing', number: from, detail: `${which} missing.` });
         } else if (!hash.equals(expected)) {
-          const detail = `Action ${number} or the hash before it was changed.`;
+          const detail = `Action ${number} was changed, or the hash of the action before it was.`;
           differences.push({ kind: 'changed', number, detail });
         } else if (!has_own_texts) {
           const detail = `A text of action ${number} was changed, added or removed.`;

@@ -35,8 +35,8 @@ export default function Register({ token }: { token: string }) {
   // The address contains the token only when the link is opened.
   if (token === '') {
     return (
-      <Door title="This page has no invitation">
-        <p className="quiet">Open the link of your invitation again.</p>
+      <Door title="This link has no invitation">
+        <p className="quiet">Open the link in your invitation again.</p>
       </Door>
     );
   }

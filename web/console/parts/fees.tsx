@@ -78,7 +78,7 @@ function TermsFacts({ of: terms, merchant }: { of: Prices; merchant: MerchantDet
         ['Fee on an order', `${percentOf(terms.basis_points)} and ${fixed}`],
         ['VAT on the fee', percentOf(terms.vat_basis_points)],
         ['Paid out', fundingNames[terms.funding]],
-        ['Fee on a refund', refundFeeNames[terms.refund_fee]],
+        ['Fee on a refunded order', refundFeeNames[terms.refund_fee]],
         [
           'Reserve',
           reserve_basis_points === 0

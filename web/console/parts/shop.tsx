@@ -171,7 +171,7 @@ const steps: {
   {
     name: 'bank_account',
     label: 'Bank account confirmed',
-    how: 'Propose it on the page of your shop, and the payment service confirms it',
+    how: 'Propose it on your shop’s page, and the payment service confirms it',
     href: '/merchants',
   },
 ];

@@ -9,7 +9,11 @@ export function StoryCard({ isPlaying }: { isPlaying: boolean }) {
   const { run, busy, problem } = useAction();
   const play = () => run({ path: '/api/sandbox/story', body: {}, what: playing });
   return (
-    <Card title={isPlaying ? 'A story is being played' : 'This sandbox has no orders yet'}>
+    <Card
+      title={
+        isPlaying ? 'Twelve weeks of business are being played' : 'This sandbox has no orders yet'
+      }
+    >
       <p className="quiet">
         {isPlaying
           ? 'It takes about a minute. The figures grow while it plays, and the charts follow in a few minutes.'

@@ -251,7 +251,7 @@ function Supply({ of, close }: { of: DisputeDetails; close: () => void }) {
       what="Save the facts"
       path={`/api/disputes/${dispute.id}/supply`}
       body={body}
-      said={() => 'Saved. It becomes evidence when the evidence is next staged.'}
+      said={() => 'Saved. The payment service adds it when it next prepares the evidence.'}
       close={close}
     >
       {shows('carrier') && (

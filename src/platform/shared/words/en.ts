@@ -422,7 +422,7 @@ export const en = {
 
     replaced_subject: 'Your card for {merchant} was changed',
     replaced: 'From now on, we will charge the payments for order {order} to {card}.',
-    replaced_next: 'If you did not do this, tell us from the page with your payments.',
+    replaced_next: 'If this was not you, open your payments and tell us.',
 
     refunded_subject: '{amount} refunded by {merchant}',
     refunded: '{merchant} refunded {amount} of order {order}. The table shows what it changed.',
