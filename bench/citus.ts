@@ -158,7 +158,10 @@ async function openDatabase(server: string): Promise<BenchDatabase> {
   };
 }
 
-/** The connection keeps one more to each worker, which Citus names after it. */
+/**
+ * The processes that serve a connection. On Citus each worker has one more, whose name contains the
+ * connection's id.
+ */
 async function listPids(connection: pg.ClientBase, workers: string[]): Promise<number[]> {
   const pids = [await readPid(connection)];
   if (workers.length === 0) return pids;
@@ -176,7 +179,7 @@ async function listPids(connection: pg.ClientBase, workers: string[]): Promise<n
   return pids;
 }
 
-/** The coordinator first, or the only server. */
+/** The addresses of the nodes: the coordinator first, or the only server. */
 async function listNodes(server: string): Promise<string[]> {
   const found = await ask(server, `select from pg_extension where extname = 'citus'`);
   if (found.length === 0) return [server];

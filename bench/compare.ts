@@ -8,7 +8,7 @@ export type Figure = { value: number; better: 'less' | 'more' };
 
 const file = new URL('last-release.json', import.meta.url);
 
-/** A ratio may be worse by this fraction, because two runs on one machine differ by less. */
+/** A ratio counts as worse beyond this fraction, because two runs on one machine differ by less. */
 const toleratedPart = 0.1;
 
 /** Lists the ratios that are worse than in the last release. */

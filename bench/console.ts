@@ -34,7 +34,9 @@ type Side = {
 
 const merchantsCount = 5;
 
-/** How many requests are measured at once: the time of one is too short to count. */
+/**
+ * How many requests are measured together, because the time of a single one is too short to count.
+ */
 const requestsAtOnce = 5;
 
 /**
@@ -215,7 +217,7 @@ async function openSide({ deps, server }: Filled): Promise<Side> {
   return side;
 }
 
-/** A cursor some pages into a list, at most a hundred pages. It is followed by a full page. */
+/** A cursor in the middle of a list, or of its first hundred pages. A full page follows it. */
 async function findMiddle(side: Side, url: string): Promise<string> {
   const cursors: string[] = [];
   for (let after = ''; cursors.length < 100; ) {

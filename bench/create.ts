@@ -7,7 +7,10 @@ import { startStripeMock } from './stripe-mock.ts';
 
 const connections = 64;
 
-/** V8 compiles for the first tens of thousands of requests of a process. A node sells for days. */
+/**
+ * V8 still compiles during the first tens of thousands of requests of a process. A process in
+ * production serves for days, so this time is not measured.
+ */
 const warmingSeconds = 12;
 
 export type CreateResult = {

@@ -11,7 +11,10 @@ import {
 
 // A history of many merchants, copied from one merchant whose sales were really made.
 
-/** The time that the merchants' sales are spread over: a year, in which nothing expires. */
+/**
+ * The sales of all merchants are spread over this many days. No sale is deleted for its age within
+ * a year.
+ */
 const days = 365;
 
 /**

@@ -110,8 +110,8 @@ async function pay(shop: Shop, sales: Sale[]): Promise<number> {
 type Logged = { text: string; values: (string | null)[] };
 
 /**
- * The writes and locks of a transaction, with its BEGIN and what travels with that, or a write
- * alone.
+ * The writes and locks of a transaction, and its BEGIN with the settings that are sent with it. A
+ * single write outside a transaction has no BEGIN.
  */
 type Writes = { begin: string | null; statements: Logged[] };
 

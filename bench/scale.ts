@@ -40,10 +40,10 @@ const shoppers = 8;
 const soldFirst = 500;
 
 /**
- * Does the same work in turns in an empty database and in one with many checkouts, with everything
+ * Does the same work in turns in an empty database and in one with many checkouts and everything
  * that belongs to them: payments, collections, postings, callbacks, messages, refunds and
- * settlement. For each that is sold, some stay unpaid. A folder that already has them is used as it
- * is.
+ * settlement. For each checkout that is sold, `unpaid` others stay unpaid. If the data folder is
+ * already filled, its rows are used.
  */
 export async function benchScale(
   options: { checkouts: number; unpaid: number; sales: number; rounds: number; data: string },

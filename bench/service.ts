@@ -108,7 +108,8 @@ export async function prepareDatabase(databaseUrl: string, maxConnections: numbe
       ],
     },
     log,
-    // The service takes its time from the database. The bench must not send statements of its own.
+    // The service asks the database for the time. The bench uses this machine's clock, so that it
+    // sends no statements of its own.
     { maxConnections, clock: systemClock },
   );
   await migrate(deps.database, deps);

@@ -199,7 +199,7 @@ export async function enterCard(shop: Shop, sale: Sale): Promise<void> {
   sale.card_token = await createCardToken(shop.gateway);
 }
 
-/** The service said that it cannot do it now, and that nothing was done. */
+/** The service cannot do it now (503), and has done nothing. */
 export class Refused extends Error {}
 
 async function ask(
@@ -240,7 +240,7 @@ function paymentOf({ page, card_token }: Sale): object {
   return { number_of_payments: 3, card_token, consent };
 }
 
-/** Pays, whatever the answer is. */
+/** Pays, and returns the status even if the service refuses. */
 export async function tryPay(
   { agent }: Shop,
   sale: Sale,
@@ -298,8 +298,8 @@ export async function approveRefund({ service }: Shop, { merchant_id, id }: Refu
 }
 
 /**
- * Collects the payments with this number now, and dates that after their due day, as the books
- * expect.
+ * Makes the payments with this number due, waits until they are collected, and dates the
+ * collections after the due day, as the check of the books requires.
  */
 export async function collectNow(shop: Shop, sales: Sale[], number: number): Promise<void> {
   const ids = sales.map(({ id }) => id);
@@ -310,7 +310,8 @@ export async function collectNow(shop: Shop, sales: Sale[], number: number): Pro
   );
   await untilSettled(shop);
   await shop.own.query(
-    // Citus changes columns only with what depends on no setting, as the session's time zone.
+    // In an UPDATE, Citus refuses expressions that depend on a setting, such as the session's time
+    // zone.
     `update collections set created_at = ${later('created_at')}, asked_at = ${later('asked_at')},
        settled_at = ${later('settled_at')}
      where instalment = $1 and checkout_id = any ($2::uuid[])`,

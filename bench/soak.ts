@@ -42,7 +42,8 @@ export async function benchSoak(
           await buy(shop);
           sales += 1;
         } catch (error) {
-          // Other programs may take the machine for seconds. The next shopper comes all the same.
+          // The service refuses requests while other programs keep the machine busy for seconds.
+          // The next shopper comes all the same.
           if (!(error instanceof Refused)) throw error;
           refused += 1;
         }

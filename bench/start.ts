@@ -46,7 +46,7 @@ export function benchCommand({ rounds }: { rounds: number }): { command: number;
 function processorSeconds(command: string[]): number {
   const script = '"$@" > /dev/null 2>&1; times';
   const times = execFileSync('sh', ['-c', script, 'sh', ...command], { encoding: 'utf8' });
-  // The second line is of the children: user and system time, as `0m0.250000s`.
+  // The second line is about the children: user and system time, as `0m0.250000s`.
   const found = [...(times.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
   return found.reduce(
     (sum, [, minutes, seconds]) => sum + 60 * Number(minutes) + Number(seconds),

@@ -8,7 +8,10 @@ import path from 'node:path';
 const named =
   /\bname: (['`])(?<name>[^'`]+)\1,(?:(?!\bname:)[\s\S])*?\btext:\s*(?<text>'[^']*'|`[^`]*`)/g;
 
-/** All columns of a table. The alias `i` stands for our own parameters (`rowGroup`). */
+/**
+ * All columns of a table. The alias `i` is allowed: it stands for the statement's own parameters
+ * (`rowGroup`), not for a table.
+ */
 export const allColumns = /(?:\bselect|\breturning|,)\s+(?!i\.)(?:[\w"]+\.)?\*/i;
 
 /** Prepared statements that return all columns of a table. */

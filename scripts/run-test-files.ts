@@ -155,7 +155,7 @@ async function runProcess(files: string[]): Promise<void> {
     }
     const isResult = event.type === 'test:pass' || event.type === 'test:fail';
     if (!isResult || event.data.nesting !== 0) continue;
-    // If a test awaits something that another file began, the runner may attribute it to that
+    // If a test awaits something that another file began, the runner may attribute the test to that
     // file's suite.
     const { name } = event.data;
     const isFile = list.files.includes(name);

@@ -57,11 +57,13 @@ export async function startServer(
       autovacuum: 'off',
       unix_socket_directories: sockets ?? '',
       // The tables of a test are so small that a statement takes longer to plan than to run. A
-      // connection plans each named statement once, instead of five times more for its values.
+      // connection plans each named statement once. By default it would plan the first five runs
+      // for their own values.
       plan_cache_mode: 'force_generic_plan',
     },
   });
-  // By default a client would compute 4,096 hashes for each of thousands of connections.
+  // By default a client computes 4,096 hashes to sign in, and the tests open thousands of
+  // connections.
   const client = new pg.Client({ connectionString: started.url });
   await client.connect();
   const { username, password } = new URL(started.url);
@@ -82,7 +84,7 @@ function makeSocketFolder(databases: string): string | null {
   const folder = path.join(databases, 'sockets');
   if (process.platform === 'win32' || folder.length > 80) return null;
   fs.mkdirSync(folder);
-  // If we are root, the server is another user.
+  // If we are root, the server runs as another user, who must be able to create its socket here.
   fs.chmodSync(folder, 0o777);
   return folder;
 }

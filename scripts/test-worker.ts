@@ -23,7 +23,8 @@ export type Note = {
 
 const { files, timeoutMilliseconds, notes }: WorkList = JSON.parse(process.argv[2] ?? '');
 const root = path.dirname(import.meta.dirname);
-// A static import would load the runner before its scopes are in place.
+// The runner is imported only now, because a static import would load it before `test-scopes.ts`
+// has run.
 const { describe } = await import('node:test');
 
 for (const file of files) {

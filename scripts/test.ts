@@ -84,7 +84,7 @@ fs.chmodSync(folder, 0o711);
 const databases = memory ?? folder;
 const notes = path.join(folder, 'notes');
 fs.mkdirSync(notes);
-// The files of an interrupted test are deleted with this folder.
+// Tests put their files into this folder, so those of an interrupted test are deleted with it.
 process.env.TMPDIR = folder;
 const scans = path.join(folder, 'index-scans');
 if (args.includes('--indexes')) {
@@ -92,7 +92,8 @@ if (args.includes('--indexes')) {
   process.env.TRANCHE_INDEX_SCANS = scans;
 }
 const start = performance.now();
-// Processes of the run and programs that tests start load the same modules.
+// The processes of the run and the programs that tests start load the same modules, so they share a
+// cache.
 Object.assign(process.env, quickStart());
 let server: Awaited<ReturnType<typeof startServer>> | null = null;
 let browser: BrowserServer | null = null;

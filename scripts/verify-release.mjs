@@ -47,7 +47,7 @@ function findWrongStatement(release) {
   const source = find('source');
   if (source === undefined) problems.push('The statement names no commit.');
   else if (source.digest.gitCommit !== readSource()?.digest.gitCommit) {
-    // Nothing that this clone would make can be compared.
+    // A clone of another commit would make other files, so there is nothing to compare.
     throw new Refusal(`The statement names commit ${source.digest.gitCommit}; check it out first.`);
   } else if (source.annotations.isModified) {
     problems.push('The statement names changes that were not committed.');

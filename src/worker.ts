@@ -273,7 +273,8 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'post alerts',
-    // Without an address, alerts stay due: each run after a pause finds nothing to do.
+    // Without a webhook address alerts stay due and wake this work at every check. A run that does
+    // nothing is followed by this pause.
     pauseSeconds: 15,
     awaits: { shared: 'alerts' },
     run: postAlerts,
@@ -328,7 +329,8 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'delete plan links and sessions',
     pauseSeconds: 60,
-    // This uses the real clock, because a sandbox merchant's clock is never behind it.
+    // Access expires on the merchant's clock, which is never behind the real one. So what has
+    // expired on the real clock can be deleted.
     run: ({ database, clock }) =>
       fullBatches(() =>
         deleteEndedPlanAccess(database.db, timestamp(clock.now()), deleteBatchSize),

@@ -77,7 +77,7 @@ export function createFaults(onWait: () => void = () => {}) {
 
     /** The fault that strikes this request, if any. Each call counts as a request. */
     strike(request: { method: string; path: string; key: string | null }): Fault | null {
-      // The network fails before the bank is asked.
+      // A decline comes last, because a fault of the network strikes before the bank is asked.
       const isLater = ({ fault }: { fault: string }) => Number(fault === 'decline');
       for (const fault of faults.toSorted((one, other) => isLater(one) - isLater(other))) {
         if (!matches(fault, request) || fault.struck >= fault.times) continue;

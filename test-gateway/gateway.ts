@@ -39,7 +39,7 @@ export type TestGateway = { url: string; close(): Promise<void> };
 
 type Api = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
 
-/** The protocols that it speaks, over the same books. Their paths do not overlap. */
+/** The two APIs of the gateway, over the same books. Their paths do not overlap. */
 type Apis = { stripe: Api; hyperswitch: Api };
 
 /** Starts the sandbox's card gateway: its books, its APIs and its pages. */

@@ -32,8 +32,8 @@ export function header(request: IncomingMessage, name: string): string | null {
 }
 
 /**
- * The address of a request. A path that begins with two slashes names no other host. A target that
- * is not an address leads nowhere.
+ * The address of a request. A path that begins with two slashes must not be read as another host. A
+ * target that cannot be parsed becomes `/`, which no API serves.
  */
 export function readUrl({ url: target = '/' }: IncomingMessage): URL {
   const origin = 'http://gateway';

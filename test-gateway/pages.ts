@@ -116,7 +116,7 @@ function decide(context: Context, id: string, secret: string, decision: Decision
   });
 }
 
-/** The parameters that Stripe adds to the page's address. */
+/** The parameters that Stripe adds to the return URL after a challenge. */
 function stripeReturn({ object }: Challenged, decision: Decision): Record<string, string> {
   const succeeded = object.status === 'requires_capture' || object.status === 'succeeded';
   const status = decision === 'close' && object.status === 'requires_action' ? 'pending' : 'failed';

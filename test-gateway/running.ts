@@ -20,7 +20,10 @@ export type Running = {
   publicUrl: string;
 };
 
-/** Reads for which merchant a caller with the secret key calls, and what time it is there. */
+/**
+ * Reads from the headers which merchant a trusted caller acts for, and the time on that merchant's
+ * clock.
+ */
 export function contextFor(
   running: Running,
   request: IncomingMessage,

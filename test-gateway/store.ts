@@ -11,7 +11,7 @@ export type HyperswitchPart = {
   authentication_type: 'three_ds' | 'no_three_ds';
   off_session: boolean;
   mit_category: string | null;
-  /** Whether a mandate begins with the payment. Such a customer cannot be deleted. */
+  /** Whether the payment begins a mandate. Once it is taken, its customer cannot be deleted. */
   isMandate: boolean;
 };
 
@@ -20,7 +20,8 @@ type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
   /**
-   * `stored_by`: the charge with the shopper that stored it. Charges without the shopper name it.
+   * `stored_by`: the charge, made with the shopper present, that stored this card. Later charges
+   * without the shopper refer to that charge.
    */
   payment_method: { card: string; authenticated: boolean; stored_by?: string };
   setup_intent: {
@@ -39,7 +40,7 @@ type Hidden = {
     hyperswitch?: HyperswitchPart;
   };
   charge: Record<never, never>;
-  /** `isAsked`: Hyperswitch has asked the acquirer what became of it. */
+  /** `isAsked`: whether Hyperswitch has asked the acquirer for the outcome of the refund. */
   refund: {
     becomes: 'succeeded' | 'failed' | null;
     at: number;
@@ -73,7 +74,7 @@ export type Kind = keyof Objects;
 export type Kept<K extends Kind> = {
   object: Objects[K];
   hidden: Hidden[K];
-  /** The merchant whose time it ages with; empty if the caller named none. */
+  /** The merchant by whose clock the object ages; empty if the caller named none. */
   merchant: string;
 };
 
@@ -164,16 +165,16 @@ const prepareStatements = (database: DatabaseSync) => ({
 });
 
 /**
- * Keeps the state in one SQLite file. An effect, the answer kept under its key and the merchant's
- * time are committed together, and a commit waits for the disk, so that nothing that was answered
- * is lost.
+ * Keeps the state in one SQLite file. An effect, the answer that is stored under its idempotency
+ * key and the merchant's time are committed together. A commit waits for the disk, so that no
+ * effect is lost once the caller has its answer.
  */
 export class Store {
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepareStatements>;
   /** The latest time that each merchant's calls stated. It never moves backwards. */
   readonly #times = new Map<string, number>();
-  /** Lists have few combinations of filters, so their statements are kept. */
+  /** Prepared statements by their SQL. Lists have few combinations of filters, so these are few. */
   readonly #texts = new Map<string, StatementSync>();
 
   constructor(file: string) {
@@ -362,7 +363,7 @@ export class Store {
     this.#times.set(merchant, Math.max(now, this.#times.get(merchant) ?? now));
   }
 
-  /** The time is saved with the next effect. A call without an effect need not save it. */
+  /** Saves a merchant's time together with an effect. A call without an effect need not save it. */
   saveTime(merchant: string): void {
     const now = this.#times.get(merchant);
     if (now !== undefined) this.#statements.saveTime.run(merchant, now);

@@ -17,9 +17,9 @@ import { buildPackages } from '../scripts/build-packages.mjs';
 import { distFolder, sourcesStamp } from './stamp.mjs';
 
 /**
- * The tokens follow the system's colour scheme. In the console a person may choose another one,
- * which becomes an attribute of the root element, so each set of tokens also gets a selector for
- * that.
+ * The tokens follow the system's colour scheme. In the console a person may choose a scheme, which
+ * becomes an attribute of the root element. This plugin repeats each set of tokens under a selector
+ * for that attribute.
  */
 const chosenColours = {
   name: 'chosen-colours',

@@ -34,7 +34,7 @@ export function whyInstall() {
   if (stamp?.wanted === wanted() && fs.existsSync(pinnedNode())) {
     return stamp.dev || !withDev ? null : 'tests and checks need them';
   }
-  // An installation by `npm install` or `npm ci` is accepted if it is the same.
+  // An installation by `npm install` or `npm ci` is accepted if it has the same packages.
   if (isInstalled(withDev) && findFault() === null) {
     writeStamp(isInstalled(true));
     return null;
@@ -71,7 +71,8 @@ export async function install(reason) {
   });
   const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional'];
   let result = null;
-  // `npm install` keeps what is already right. A sandbox may be running from it.
+  // `npm install` keeps the packages that are already right, while `npm ci` deletes all of them
+  // first. A sandbox may be running from these files.
   if (isAddition) result = await runNpm(['install', '--no-save', ...groups], addToLock);
   if (result?.code !== 0 || !isInstalled(dev)) {
     result = await runNpm(['ci', ...groups], addToLock);

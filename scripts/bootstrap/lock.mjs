@@ -80,8 +80,8 @@ function notWritable({ code }) {
 const denials = process.platform === 'win32' ? ['EROFS'] : ['EACCES', 'EPERM', 'EROFS'];
 
 /**
- * Another start may have removed the lock. A lock that this user may not read or remove would stay
- * for ever.
+ * Throws if this user may not read or remove the lock, because waiting for it would never end. Any
+ * other error is ignored: another start may just have removed the lock.
  * @param {NodeJS.ErrnoException} error
  */
 function refuseIfDenied(error) {

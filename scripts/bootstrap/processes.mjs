@@ -40,7 +40,8 @@ export function runQuietly(command, args, env = {}) {
  */
 export function runNpm(args, started) {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
-  // The packages' engines refer to the pinned Node, not to the Node that installs it.
+  // npm must not check the packages' `engines` against the Node that installs them, because they
+  // refer to the pinned Node.
   const all = [...args, '--engine-strict=false', '--legacy-peer-deps=false', ...quiet];
   const env = cleanEnvironment();
   // This uses the npm that called us, on its own Node, because npm may be about to replace the Node

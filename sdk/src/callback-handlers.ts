@@ -216,7 +216,8 @@ function statusOf(refusal: CallbackError | RefuseCallback): number {
   if (refusal instanceof RefuseCallback) return refusal.status;
   const { code } = refusal;
   if (code === 'body_too_large') return 413;
-  // The receiver's own mistake: with a 500 the service retries after it is corrected.
+  // A body that was parsed too early is the receiver's own mistake. After a 500 the service keeps
+  // retrying, so the callback still arrives once the mistake is corrected.
   return code === 'body_already_parsed' ? 500 : 400;
 }
 

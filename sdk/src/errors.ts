@@ -1,8 +1,8 @@
 import type { ErrorObject } from './api.ts';
 
 /**
- * The facts about a failed request. They contain no secrets, so they can be logged. The
- * `detail` of a wrong signature shows the expected one, which fits that body alone.
+ * The facts about a failed request. They contain no secrets, so they can be logged. After a wrong
+ * signature, `detail` shows the expected signature, which is valid for that body alone.
  */
 type Failure = {
   /** The HTTP status; null when no answer came. */

@@ -14,9 +14,12 @@ type Shown<Deps, Read, Answer> = {
   name: string;
   help: string;
   open: Open<Connection & Deps>;
-  /** The kind of row, if the command also takes any reference that a list of this kind prints. */
+  /**
+   * The kind of row. If it is set, the command takes an order number or another reference too
+   * (`idOf`), not only an ID.
+   */
   of?: Named;
-  /** Other names for members of the body. */
+  /** Option names that differ from the names of the body's members, by member. */
   rename?: Record<string, string>;
   /** Reads more facts for the answer, some perhaps only for --json. */
   complete?(viewer: Viewer<Connection & Deps>, answer: Read, isJson: boolean): Promise<Answer>;

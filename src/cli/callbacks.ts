@@ -147,7 +147,10 @@ a delivery fails, a new run of retries begins. --dry-run lists the callbacks and
 
 type Retried = { id: string; status: string; reason: string | null };
 
-/** Reads them all before the first one is sent, because one that fails again becomes pending. */
+/**
+ * Reads the whole list before the first callback is sent. A callback whose delivery fails again
+ * becomes pending and would leave the list while it is being read.
+ */
 async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
   const query = { merchant, status: 'exhausted' } as const;
   const found = await readWhole(callbackList, viewerOf(deps), query);

@@ -20,7 +20,7 @@ type Shown<Query extends TObject, Row, Listed> = {
   /** Describes the rows and their order. */
   help: string;
   example: string;
-  /** Other names for filters. */
+  /** Option names that differ from the names of the filters, by filter. */
   rename?: { [Filter in keyof Static<Query>]?: string };
   /** Filters that are not options, because they have a fixed value in this command. */
   fixed?: Static<Query>;

@@ -245,7 +245,7 @@ lists the changes of access in it that this database does not have: the alerts \
     const found = await withMigrated(context, async (connection) => {
       const { db } = connection.database;
       const lost = log === undefined ? {} : { lost: await listLostAlerts(db, log, context.stdin) };
-      // This comes last, so that no one can sign in if the log cannot be read.
+      // Access is opened last: if the log cannot be read, no one can sign in yet.
       if (reason !== undefined) {
         const deps = { ...connection, endAccess: endAllAccess };
         await confirmAccess(deps, connection.operator, reason);
@@ -256,7 +256,10 @@ lists the changes of access in it that this database does not have: the alerts \
   },
 });
 
-/** Finds a person, and confirms them if the operator named their access. */
+/**
+ * Finds a person. If the operator stated roles and merchants, confirms the person's access that has
+ * them.
+ */
 async function findOrConfirm(connection: Connection, email: string, was: Access | null) {
   const accesses = await mustFindAccesses(connection, email);
   const isMeant = ({ roles, merchant_ids }: Person) =>

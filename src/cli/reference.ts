@@ -16,7 +16,7 @@ const hitsMax = 20;
 
 /**
  * Returns the ID that a reference stands for: an ID or its beginning, an order number, a reference
- * of a payout or of the gateway. A text without a matching row stays as it is, and the command
+ * of a payout or of the gateway. If no row matches, the text is returned unchanged, and the command
  * reports that it found nothing.
  */
 export async function idOf(connection: Connection, kind: Named, text: string): Promise<string> {

@@ -75,7 +75,10 @@ export function readOptions<Own extends Properties>(
   return members as Static<TObject<Own>>;
 }
 
-/** A member that may be null takes `none`. */
+/**
+ * Converts the text of an option to the member's type. For a member that may be null, `none` means
+ * null.
+ */
 function readValue(
   { type, format, enum: choices, anyOf }: Property,
   text: string,

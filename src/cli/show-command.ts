@@ -7,7 +7,10 @@ import type { Terminal } from './terminal.ts';
 export function showCommand<Found>(shown: {
   name: string;
   help: string;
-  /** The kind of row, if the command also takes any reference that a list of this kind prints. */
+  /**
+   * The kind of row. If it is set, the command takes an order number or another reference too
+   * (`idOf`), not only an ID.
+   */
   of?: Named;
   read(viewer: Viewer<Connection>, id: string, isJson: boolean): Promise<Found>;
   json(found: NoInfer<Found>): object;

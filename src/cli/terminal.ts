@@ -126,12 +126,18 @@ function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** Cuts text from others, which may be of any length, to a width. IDs are never cut. */
+/**
+ * Cuts a text to a width, because texts of merchants and shoppers may be of any length. Do not cut
+ * IDs.
+ */
 export function shorten(text: string, width: number): string {
   return widthOf(text) <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
 }
 
-/** A value on one line: a line break in text from others must not look like a new line of ours. */
+/**
+ * A value on one line. A line break in a text of a merchant or shopper must not look like a new
+ * line of ours.
+ */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\t]/g, '\ufffd');
 }

@@ -35,7 +35,8 @@ type Addresses = Pick<
 
 export function readAddresses(reader: Reader): Addresses {
   const port = reader.port('PORT', 3000);
-  // Ports next to our own, so that two sandboxes on one machine do not collide.
+  // By default the other servers use ports close to our own, so that two sandboxes with different
+  // values of PORT do not collide.
   const beside = (distance: number) =>
     port === 0 || port + distance > 65_535 ? 0 : port + distance;
   const baseUrl = readBaseUrl(reader, port);

@@ -42,8 +42,9 @@ function readDatabaseUrl({ text, problem, refuseInsecure, isProduction }: Reader
 }
 
 /**
- * Without a host the driver takes one from the environment. `?host=` overrides the host. Modes that
- * do not check the certificate count as plaintext.
+ * Whether data may travel to the database unencrypted, or to a server whose certificate is not
+ * checked. The driver prefers `?host=`, and takes the host from the environment if the URL has
+ * none.
  */
 function isPlaintext(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl);

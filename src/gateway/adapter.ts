@@ -12,7 +12,7 @@ export type DisputeCalls = Pick<
   | 'acceptDispute'
 >;
 
-/** Members that only some of an adapter's records have. */
+/** Empty values of the members that only some gateway records have, for adapters to override. */
 export const noMembers = {
   own_id: null,
   checkout_id: null,

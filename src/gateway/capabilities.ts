@@ -1,6 +1,6 @@
 /**
- * No gateway has a larger `refundMin`. Refunds are split in the same way for all of them, even by a
- * command that does not know the gateways.
+ * The largest `refundMin` of any gateway. Every refund is split by this one, so that even a command
+ * that does not know the gateways splits it in the same way.
  */
 export const commonRefundMin = 100;
 

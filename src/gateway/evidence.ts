@@ -15,6 +15,9 @@ export type Evidence = {
   history?: string;
 };
 
-/** A dispute takes one file of each kind. `correspondence` is the merchant's with the customer. */
+/**
+ * A dispute takes one file of each kind. `correspondence` is what the merchant and the customer
+ * wrote to each other.
+ */
 export const evidenceFileKinds = ['delivery', 'correspondence', 'receipt', 'other'] as const;
 export type EvidenceFileKind = (typeof evidenceFileKinds)[number];

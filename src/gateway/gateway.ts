@@ -73,8 +73,9 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that is waiting for a card or, unless the outcome is `challenge`, for a
-   * challenge. From then on it cannot be confirmed. Voiding it twice is not an error.
+   * Voids a payment that holds money, or that waits for a card or for the bank's challenge. After
+   * that it cannot be confirmed. The outcome `challenge` means that it was not voided, because the
+   * bank may still approve the challenge. Voiding a payment twice is not an error.
    */
   void(payment: {
     key: string;
@@ -97,8 +98,8 @@ export type Gateway = {
   }): Promise<Charge>;
 
   /**
-   * The card behind a token that the shopper entered. It is neither charged nor stored. The members
-   * of the result are null if the gateway gives no tokens.
+   * The card that the shopper entered, by the token of the card form. It is neither charged nor
+   * stored. The members of the result are null if the gateway gives no tokens.
    */
   enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
@@ -113,7 +114,7 @@ export type Gateway = {
     attempt_id: string;
     customer_ref: string;
     currency: string;
-    /** Null if the card form confirms it in the browser. */
+    /** Null if the card form confirms the verification in the browser. */
     card_token: string | null;
     return_url: string;
   }): Promise<CardVerification>;
@@ -170,10 +171,7 @@ export type Gateway = {
 
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
 
-  /**
-   * One page of the gateway's own records, the newest first. `after` is the `next` of the page
-   * before.
-   */
+  /** One page of the gateway's own records, newest first. `after` is the previous page's `next`. */
   listRecords(
     kind: RecordKind,
     page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
@@ -197,10 +195,7 @@ export type Gateway = {
     header: (name: string) => string,
   ): Promise<{ event_id: string | null; dispute_ref: string | null } | null>;
 
-  /**
-   * One page of all the account's disputes, the newest first. `after` is the `next` of the page
-   * before.
-   */
+  /** One page of the account's disputes, newest first. `after` is the previous page's `next`. */
   listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
 
   dispute(merchant: MerchantTime, dispute_ref: string): Promise<DisputeState>;
@@ -403,7 +398,10 @@ type AnswerWithEvidence = DisputeAnswer & {
 export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** How many times a database had raised its heartbeat when it last wrote it to the gateway. */
+/**
+ * A database's heartbeat as it last wrote it to the gateway (decision 0097). `count` is how many
+ * times the database had raised it by then.
+ */
 export type Heartbeat = {
   heartbeat_ref: string;
   database: string;
@@ -438,7 +436,7 @@ export type GatewayRecord = {
   request: RefundOrigin | null;
   /**
    * The gateway's fee for a movement of its balance, with the type of the transaction; null for
-   * other records. An account fee was charged without a payment.
+   * other records. `isOfAccount`: the gateway charged the fee to the account, not to a payment.
    */
   fee: { type: string; amount: number; currency: string; isOfAccount: boolean } | null;
 };
@@ -473,10 +471,10 @@ export type RefundState = {
 
 /**
  * The request may or may not have had its effect: a timeout, a closed connection, a 5xx, a key in
- * use. The caller keeps its row open and finds out later.
+ * use. The caller records the request as unfinished and finds out later what happened.
  */
 export class OutcomeUnknown extends Error {
-  /** `no_answer`: it fails or does not answer. `too_many`: it asks for fewer requests. */
+  /** `no_answer`: the gateway failed or did not answer. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;

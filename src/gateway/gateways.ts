@@ -21,13 +21,13 @@ export type Gateways = {
   of(name: GatewayName): Gateway;
   isClosed(name: GatewayName): boolean;
   /**
-   * The gateway for a new checkout: the merchant's own, or the default while that one takes no new
-   * checkouts.
+   * The gateway for a new checkout: the first of the merchant's two choices that takes new
+   * checkouts, or else the service's first gateway that does.
    */
   choose(merchant: ChosenGateways): GatewayName;
   /**
-   * The gateway that stands in for the merchant's while that one does not answer. Null while that
-   * one answers.
+   * The merchant's other gateway, which takes new shoppers while gateway `name` does not answer.
+   * Null while `name` answers, or if the other one cannot stand in.
    */
   findStandIn(name: GatewayName, merchant: ChosenGateways): GatewayName | null;
 };
@@ -65,7 +65,10 @@ export function createGateways(named: readonly NamedGateway[]): Gateways {
   };
 }
 
-/** A gateway that is closed, or missing from the settings, takes no new checkout. */
+/**
+ * Leaves out a gateway that is closed or missing from the settings. If all are closed, the default
+ * is chosen all the same.
+ */
 export function chooseGateway(
   named: readonly { name: GatewayName; isClosed?: boolean }[],
   { gateway, second_gateway }: ChosenGateways,

@@ -10,7 +10,7 @@ export type GatewayLimits = {
   requestsPerSecond: number | null;
   /** The limit for one kind of call, if the gateway has one. */
   requestsPerSecondOfKind?: number;
-  /** Tests use a lower value. */
+  /** How many unanswered requests in a row open the breaker. Only tests set it, to fewer. */
   failuresMax?: number;
 };
 
@@ -49,7 +49,7 @@ const shopperShare = 0.3;
 const reconciliationShare = 0.1;
 const burstSeconds = 0.5;
 
-/** A call that does not get through in this time is retried from its row. */
+/** A call that would wait longer than this fails at once. Its row stays due, so it is retried. */
 const waitMsMax = { shopper: 5_000, worker: 15_000, reconciliation: 60_000 };
 const tooManyPauseMs = 1_000;
 /**
@@ -154,7 +154,8 @@ function noteFailure(limiter: Limiter, name: string, error: unknown): void {
   if (why === 'too_many') {
     const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
     const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
-    // The limit for a kind of call is the lower one. Other kinds pause only when they are refused.
+    // If kinds of calls have limits, only this kind pauses: its limit is lower than that for all
+    // calls, so it is the one that was exceeded.
     for (const pacer of Object.values(pacersOf(name) ?? pacers ?? {})) pacer.pause(now, pauseMs);
   }
   if (why !== 'no_answer') noteAnswer(limiter);
@@ -168,7 +169,7 @@ function noteAnswer({ breaker, log }: Limiter): void {
 function pacersByKind({ requestsPerSecondOfKind: limit }: GatewayLimits): Limiter['pacersOf'] {
   const byKind = new Map<string, Pacers | null>();
   return (name) => {
-    // The share of a reconciliation is lower than the limit for a kind.
+    // A reconciliation's share of all requests is already lower than the limit for a kind.
     if (limit === undefined || readCalls.has(name)) return null;
     const kind = sameKind.get(name) ?? name;
     if (!byKind.has(kind)) byKind.set(kind, createPacers(limit));

@@ -1,6 +1,6 @@
 import type { Evidence } from './evidence.ts';
 
-// The texts of evidence by the names that the adapters share.
+// The texts of evidence, under the field names that several gateways share.
 
 const textNames = {
   customer_name: 'customer_name',
@@ -16,7 +16,7 @@ const textNames = {
 
 export const networkNames = [...Object.values(textNames), 'uncategorized_text'] as const;
 
-/** The one free text holds everything that has no field of its own. */
+/** `uncategorized_text` holds every text that has no field of its own. */
 export function networkEvidence(
   evidence: Evidence,
 ): Partial<Record<(typeof networkNames)[number], string>> {

@@ -5,7 +5,10 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 /** A claim lasts longer than one call to the gateway and the recording of its answer. */
 export const leaseSeconds = 40;
 
-/** The gateway remembers a key for 24 hours. After 23 we look up what was sent instead. */
+/**
+ * The gateway remembers an idempotency key for 24 hours. After 23 hours we look up what the request
+ * did instead of repeating it.
+ */
 const keyHours = 23;
 
 export function isKeyRemembered(keyed_at: Timestamp, now: Timestamp): boolean {

@@ -14,7 +14,7 @@ export type GatewaySettings = {
   environment: 'sandbox' | 'production';
   secretKey: string;
   publicKey: string;
-  /** If absent, the adapter's own default. */
+  /** The address of the gateway's API. If absent, the adapter's own default. */
   apiUrl?: string;
   /** The address of the card form's script. If absent, the adapter's own default. */
   scriptUrl?: string;

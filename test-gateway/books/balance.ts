@@ -5,8 +5,8 @@ import type { Context } from './context.ts';
 import { openDispute } from './disputes.ts';
 
 /**
- * Books the amount of a captured charge, and its fee. A test card whose payments are disputed is
- * disputed now. The caller saves the charge.
+ * Books the amount of a captured charge, and its fee. If the test card is one whose payments are
+ * always disputed, this also opens the dispute. The caller saves the charge.
  */
 export function settleCharge(
   context: Context,

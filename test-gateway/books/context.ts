@@ -28,7 +28,7 @@ export type Account = {
   /** The beginning of every statement descriptor. */
   descriptorPrefix: string;
   fees: Fees;
-  /** Whether Hyperswitch reads the acquirer's codes, or only passes them on. */
+  /** Whether Hyperswitch translates the acquirer's error codes, or only passes them on. */
   mapsErrors: boolean;
   /** False if the acquirer behind Hyperswitch cannot charge stored cards. */
   hasAgreements: boolean;

@@ -87,7 +87,10 @@ async function call(
   }
 }
 
-/** The payment that the request changes, and the customer of a new one: one request at a time. */
+/**
+ * The ids that the request locks: the payment that it changes, or the customer of a new payment.
+ * Hyperswitch refuses a second request about one of them until the first has been answered.
+ */
 function locksOf(
   method: string,
   path: string,

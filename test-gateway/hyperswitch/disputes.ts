@@ -13,7 +13,8 @@ type Answer = Static<typeof schemas.dispute>;
 const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
 /**
- * The evidence decides how a dispute ended: there was none, it was too late, or it was not enough.
+ * Hyperswitch's status of a dispute. A dispute that the merchant lost is expired if its deadline
+ * passed, accepted if no evidence was submitted, and lost otherwise.
  */
 function statusOf({ status, evidence_details }: Stripe.Dispute): Answer['dispute_status'] {
   const { past_due, submission_count } = evidence_details;
@@ -85,7 +86,7 @@ function refuseUnlessOpen({ object }: Kept<'dispute'>): void {
   throw new HyperswitchError(400, 'HE_03', 'Dispute status validation failed');
 }
 
-/** Sends evidence to the bank at once, because nothing is ever staged. */
+/** Sends evidence to the bank at once, because Hyperswitch cannot stage evidence. */
 export function submitEvidence(
   context: Context,
   { dispute_id, ...given }: Static<typeof schemas.submitEvidence> & { dispute_id: string },

@@ -92,7 +92,10 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
   };
 }
 
-/** The server changes the intended use of an entered card that the acquirer cannot charge later. */
+/**
+ * The intended use of the card. If the acquirer cannot charge stored cards, the real server changes
+ * `off_session` to `on_session` once the card has been entered.
+ */
 function futureUsage({ account }: Context, kept: KeptPayment): PaymentAnswer['setup_future_usage'] {
   const asked = isSetup(kept) ? 'off_session' : kept.object.setup_future_usage;
   const isEntered = kept.object.payment_method !== null;
@@ -196,7 +199,10 @@ function cardMembers(
   };
 }
 
-/** The stored card with the network's ids of the payment that stored it, which its charges name. */
+/**
+ * The stored card, with the network's ids of the payment that stored it. Later charges of the card
+ * refer to those ids.
+ */
 function tokenizationOf(
   { store, account }: Pick<Context, 'store' | 'account'>,
   method: Stripe.PaymentMethod | null,
@@ -254,7 +260,7 @@ function authenticationOf(secure: Secure | null): PaymentAnswer['external_authen
   };
 }
 
-/** The parameters that Hyperswitch adds to the page's address after a challenge. */
+/** The parameters that Hyperswitch adds to the return URL after a challenge. */
 export function returnParameters(context: Context, kept: KeptPayment): Record<string, string> {
   return {
     payment_id: kept.object.id,

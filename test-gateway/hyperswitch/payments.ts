@@ -285,7 +285,10 @@ function failAtAcquirer(
   savePayment(context, payment);
 }
 
-/** A payment captured in part can be cancelled, although the server only writes another status. */
+/**
+ * A payment that was captured in part is not listed: like the real server, the gateway lets the
+ * caller cancel it, which changes only the status and returns no money.
+ */
 const uncancellable = ['failed', 'succeeded', 'cancelled'];
 
 export function cancelPayment(

@@ -108,7 +108,8 @@ export function retrieveRefund(context: Context, isAsked: boolean, id: string): 
 }
 
 /**
- * A refund as far as the server knows it: a pending one has no news until the acquirer is asked.
+ * A refund as far as Hyperswitch knows it: a pending one stays pending until Hyperswitch has asked
+ * the acquirer.
  */
 const known = (stored: Kept<'refund'>, context: Context): Kept<'refund'> =>
   stored.object.status === 'pending' && !stored.hidden.isAsked

@@ -13,7 +13,7 @@ export type CardError = {
   payment_method: Stripe.PaymentMethod;
 };
 
-/** Only a payment has a charge and the network's code. */
+/** Makes the error. When a card is stored without a payment, there is no charge or network code. */
 export function cardError(
   refusal: Refusal,
   payment_method: Stripe.PaymentMethod,

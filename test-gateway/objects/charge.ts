@@ -142,7 +142,7 @@ export function threeDSecure(authentication: Authentication, brand: string): Thr
     transaction_id: newId('tds'),
     version: '2.2.0',
   };
-  // A bank that does not ask the shopper only confirms that it was asked.
+  // If the bank did not challenge the shopper, it only acknowledges the attempt to authenticate.
   return authentication === 'challenge'
     ? {
         ...done,

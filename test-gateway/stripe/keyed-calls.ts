@@ -36,7 +36,7 @@ type Caller = {
 
 /**
  * Runs operations under their idempotency keys, as Stripe does: the first answer is stored with its
- * effect and sent again. Faults strike here.
+ * effect, and a request that repeats the key gets it again. Faults strike here.
  */
 export function createCaller(store: Store, faults: Faults) {
   const caller: Caller = { store, faults, inFlight: new Set() };

@@ -34,7 +34,7 @@ before(async () => {
 after(() => service.close());
 
 let address = 0;
-/** Uses a new address each time, so that failures are not limited. */
+/** Sends each request from a new address, so that the limit on failures is never reached. */
 async function request(
   authorization: string | undefined,
   [method, url, body]: (typeof everyEndpoint)[number] = ['GET', '/api/config'],

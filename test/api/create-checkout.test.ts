@@ -258,7 +258,8 @@ describe('amounts', () => {
 
   test('only terms whose payments the gateway accepts are offered', async () => {
     const caller = await createAccount(service);
-    // Operators could write such a band before the gateway's minimum was known.
+    // This band allows payments below the gateway's minimum. Operators could write it before that
+    // minimum was known.
     await moveRules(service.deps.database.db, caller.merchant.id, [
       { from_amount: 500, to_amount: 50_000, terms: [2, 3, 6] },
     ]);
@@ -329,7 +330,7 @@ describe('integers are strict', () => {
     [['checkout', 'line_items', '0', 'quantity'], 'checkout.line_items[0].quantity'],
   ] as [string[], string][]) {
     for (const [raw, problem] of spellings) {
-      // An amount outside the bands is refused with the bands, however large it is.
+      // If `checkout.amount` is too large, the refusal names the bands of the merchant instead.
       if (problem === tooLarge && name === 'checkout.amount') continue;
       test(`${name}: ${raw} is ${problem ? 'refused' : 'accepted'}`, async () => {
         const answer = await post(spelled(path, raw));
@@ -625,7 +626,10 @@ describe('notify_url', () => {
   const dockerName =
     'must have a public host name: host.docker.internal is known only inside Docker. For a receiver beside the sandbox use localhost';
   const userInfo = 'must not carry a user name or password';
-  /** The problem on a public service, and then on a loopback service if that differs. */
+  /**
+   * The URL, the problem that a public service reports, and the problem that a service on loopback
+   * reports if it differs.
+   */
   const cases: [string, string | null, null?][] = [
     ['https://shop.example/callback', null],
     ['https://shop.example:8443/callback?a=b', null],

@@ -172,7 +172,7 @@ function textOf(schema: JsonObject): fc.Arbitrary<string> {
   return fc.oneof(fc.string({ minLength, maxLength }), fc.constantFrom('ZAR', 'order-1001'));
 }
 
-/** Bodies as described, or the described example with a few members that are not its own. */
+/** Bodies as the schema describes them, or its example with a few members replaced. */
 function bodiesOf(schema: JsonObject): fc.Arbitrary<unknown> {
   const [example] = (schema.examples ?? []) as JsonObject[];
   if (!example) return valuesOf(schema);

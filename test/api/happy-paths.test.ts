@@ -323,7 +323,7 @@ describe('a correct request succeeds', () => {
 const isPage = (method: string, path: string): boolean =>
   method === 'GET' && !path.includes(':') && !path.includes('*') && !path.startsWith('/api/');
 
-/** Reads Fastify's own tree of routes. A child's line holds the rest of its parent's path. */
+/** Reads Fastify's own tree of routes. A child's line has only what follows its parent's path. */
 function listRoutes(): { method: string; path: string }[] {
   const parents: string[] = [];
   const tree = service.app.printRoutes({ commonPrefix: false });

@@ -41,9 +41,9 @@ async function countSteps(): Promise<number> {
 
 let address = 0;
 
-/** The steps of one request. Its answer must not be a fault of ours. */
+/** Counts the steps of one request, which must not be answered with a server error. */
 async function stepsOf(path: string, body: string, headers: object = {}): Promise<number> {
-  // The first request of a kind compiles what later ones use.
+  // The first request of a kind also compiles code, so its steps are not counted.
   await post(path, body, headers);
   await countSteps();
   const { statusCode } = await post(path, body, headers);
@@ -72,7 +72,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const within = (checkout: string) =>
   JSON.stringify(checkoutBody()).replace('"checkout":{', () => `"checkout":{${checkout}`);
 
-/** Repeats `unit` up to a size. */
+/** Makes bodies of at most so many bytes: `start`, then `unit` repeatedly, then `end`. */
 function filled(start: string, unit: string | ((index: number) => string), end: string) {
   return (bytes: number) => {
     const parts: string[] = [];

@@ -313,7 +313,7 @@ describe('the API answers as described', () => {
       assertDescribed('merchants', endpoint, answer);
       return answer;
     };
-    // The examples of refusals are the API's own words.
+    // The examples of refusals must contain the messages that the API really sends.
     const refused = async (
       endpoint: string,
       expected: number,

@@ -49,7 +49,7 @@ describe('the payment page is limited', () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: numberOf('challenge') });
     const path = '/v1/payment_intents/:id';
-    // Count the look-ups with a fault that strikes each of them and changes nothing.
+    // The fault only counts the look-ups: it strikes each of them with a latency of 0 ms.
     await paying.gateway.fault({ fault: 'latency', ms: 0, method: 'GET', path, times: 1_000 });
     const begun = performance.now();
     const answers = await inParallel(100, () => shopper.send('GET', 'return'));

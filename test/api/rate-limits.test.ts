@@ -26,7 +26,10 @@ import {
 
 type Request = ['GET' | 'POST', string, object?];
 
-/** The contract's table and ours. The answers do not matter here: every request counts. */
+/**
+ * Requests with the number that a window allows and its seconds, from the contract's table and
+ * ours. Every request counts, so the answers do not matter here.
+ */
 const table: [Request, number, number][] = [
   [['GET', '/api/config'], 5, 3600],
   [['GET', `/api/merchants/${randomUUID()}/config`], 5, 3600],
@@ -105,7 +108,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
         assert.equal((await request(caller, ['GET', '/api/config'])).status, 200);
         clock.advance({ minutes: 14 });
       }
-      // 70 minutes have passed since the first: a new window.
+      // 70 minutes have passed since the first request, so a new window has begun.
       for (let count = 0; count < 5; count++) {
         assert.equal((await request(caller, ['GET', '/api/config'])).status, 200);
       }
@@ -493,7 +496,8 @@ describe('the address of a client', () => {
         401: 60,
         429: 10,
       });
-      // The entries that the client wrote before the proxy's are ignored.
+      // The proxy appends the address that it saw. The entries before it were written by the
+      // client, and are ignored.
       const chosen = (index: number) => `1.2.3.${index}, 198.51.100.1`;
       assert.deepEqual(await failures(service, 5, '10.1.2.3', chosen), { 429: 5 });
       assert.deepEqual(await failures(service, 70, '192.0.2.1', forwarded), { 401: 60, 429: 10 });

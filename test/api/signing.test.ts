@@ -64,7 +64,7 @@ test('a refused request is kept for the signature doctor: bounded, for three day
   const own = await createAccount(service);
   const other = await createAccount(service);
   const kept = () => listRefusedRequests(service.deps.database.db, own.id);
-  // Neither a stranger nor a body that would be a callback leaves anything.
+  // Neither a request with an unknown secret nor one whose body is a callback is kept.
   await post(valid, 'wrong', { ...own, client_secret: `${own.client_secret}x` });
   await post('{"status":"successful"}', 'wrong', own);
   assert.deepEqual(await kept(), []);

@@ -27,7 +27,10 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
   const begun = new Map<string, Begun>();
   let orders = 0;
 
-  /** Sends the request of a plugin when the shopper wants to pay. `as` encodes its bodies. */
+  /**
+   * Logs in and creates a checkout, as a plugin does when the shopper wants to pay. `as` encodes
+   * the bodies.
+   */
   function beginWith(as: (body: object) => object, order: string) {
     return async ({ paying, origins }: Shop, account: Account) => {
       const plugin = await enablePlugin(paying.service, account.id, account.merchant.id);

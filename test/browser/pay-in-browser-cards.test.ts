@@ -89,7 +89,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       'Try again in a moment or use another card.',
     ],
   ];
-  // These say what others say.
+  // The page says the same about these cards as about others, so only `test:long` tries them.
   const repeats = ['stolen', 'charges_fail', 'challenge_lookup_error'];
   const declines = allDeclines.filter(([name]) => isLong || !repeats.includes(name));
   // Tries one card after another, like a shopper with several. No two consecutive cards show the

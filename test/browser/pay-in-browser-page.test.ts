@@ -28,7 +28,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser }, () =
     [320, 'light'],
     [1280, 'dark'],
   ] as const;
-  // The states that these pages show are shown one by one in `pay-page-states`.
+  // `pay-page-states` checks these states one by one, so they run here only in `test:long`.
   for (const [width, colorScheme] of isLong ? looks : []) {
     scenario(
       `at ${width} px axe finds nothing when open, declined, at the bank and after it, where the shopper may cancel`,

@@ -65,7 +65,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser }, () => {
     },
   );
 
-  // The other order of events is tested in `test:long`, and without a browser in test/payments.
+  // Other races between tabs are tested without a browser, in test/payments.
 
   // One tab.
 

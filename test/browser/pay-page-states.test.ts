@@ -19,8 +19,9 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
 
   before(async () => {
     cards = await startCardEntry();
-    // Final states return to the shop, and the tests look at the page that returns. (A route of the
-    // context would also answer, but would turn off the browser's cache.)
+    // In a final state the page returns to the shop, but the tests have to look at it. So the
+    // gallery answers for the shop with a 204, and the page stays. (A route of the context could
+    // also answer, but would turn off the browser's cache.)
     gallery = await startGallery(cards.cardEntry, { staysOnPage: true });
     cards.pageOrigins.push(gallery.url);
     browser = await connectBrowser();
@@ -47,8 +48,9 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     { width: 1280, colorScheme: 'dark' },
   ] as const;
 
-  // Axe sees each state in one of the two looks and in one language here, and in all of them in
-  // `test:long`. Every state has to fit, because the languages differ in length.
+  // Axe checks each state here in one language and at one of the two widths, and in `test:long` in
+  // all languages at both. Every state has to fit in every language, because the lengths of the
+  // texts differ.
   for (const [place, { width, colorScheme }] of looks.entries()) {
     const name = `${colorScheme} at ${width} px`;
     test(`every state passes axe, ${name}, and fits into 320 px`, async () => {

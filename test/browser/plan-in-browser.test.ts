@@ -65,7 +65,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
 
       // The tab that asked for the link learns of the session when the shopper returns to it.
       await page.bringToFront();
-      // The tab asks at most every two seconds, and a fast machine is back before that.
+      // The tab asks at most every two seconds. A fast machine is back sooner, so repeat the event.
       do await page.evaluate('dispatchEvent(new Event("focus"))');
       while ((await signedIn(page).count()) === 0);
 
@@ -91,12 +91,13 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await heading(late, standing).waitFor();
       assert.equal(late.url(), link);
 
-      // The other tab still shows the attempts. It learns that the session is over when it acts.
+      // The other tab still shows the attempts. It learns that the session is over only when the
+      // shopper uses it.
       await tab.getByRole('button', { name: 'Something is wrong' }).click();
       await tab.getByLabel('What is wrong?').fill('Hello');
       await tab.getByRole('button', { name: 'Send', exact: true }).click();
       await tab.getByText('You are signed out.').waitFor();
-      // Signed in again, the shopper finds the text.
+      // After signing in again, the shopper finds the text that they typed.
       await tab.getByLabel('E-mail address').fill('thandi@example.com');
       await tab.getByRole('button', { name: 'Send me a link' }).click();
       await tab.getByText('Check your e-mail.').waitFor();
@@ -126,7 +127,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await page.goto(`${link}/manage#${token}`);
       await page.getByText('Ask for a new one. Nothing has changed.').waitFor();
       assert.equal(await signedIn(page).count(), 0);
-      // The page offers the way to a new link.
+      // From this page the shopper can ask for a new link.
       await page.getByRole('button', { name: 'Manage your payments' }).click();
       await page.getByLabel('E-mail address').waitFor();
       await workOnce(shop().paying);
@@ -142,7 +143,8 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await page.getByLabel('E-mail address').fill('sipho@example.com');
       const ask = page.getByRole('button', { name: 'Send me a link' });
       for (let count = 0; count < 3; count += 1) {
-        // The words of the last answer stay, so they do not show that this answer has come.
+        // The message about the previous link is still shown, so only the response proves that this
+        // request was answered.
         await Promise.all([page.waitForResponse(`${link}/link`), ask.click()]);
         await page.getByText('Check your e-mail.').waitFor();
       }
@@ -225,8 +227,8 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
         // pay, so the page proposes another one.
         await heading(page, 'Pay R 500,00').waitFor();
         assert.equal(page.url(), link);
-        // That session covers only what is late. A link that a shopper asks for continues with what
-        // they asked for.
+        // That session covers only the late payment. A link that the shopper asks for leads them
+        // back to the step at which they asked.
         await page.getByRole('button', { name: 'Back' }).click();
         await page.getByText('R 500,00 is late.').waitFor();
         await page.context().clearCookies();

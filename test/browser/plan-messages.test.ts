@@ -93,7 +93,8 @@ describe('messages in a browser', { skip: noBrowser }, () => {
     [1280, 'dark'],
   ] as const;
 
-  // All messages share their parts. `npm run test:long` shows each in both looks.
+  // All messages are built from the same parts, so each is shown in one of the two looks here, and
+  // in both in `npm run test:long`.
   test('every message passes axe, light on a phone or dark on a desktop', async () => {
     const page = await browser.newPage();
     for (const [index, kind] of shopperMessageKinds.entries()) {

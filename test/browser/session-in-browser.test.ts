@@ -77,8 +77,8 @@ describe('a card that is entered in a session', { skip: noBrowser }, () => {
       const other = await visit.openTab();
       await other.getByRole('button', { name: 'Change' }).click();
       await goOn(other);
-      // A tab that gets the focus asks for the state, and might show the new session before the
-      // click.
+      // A tab that gets the focus asks for the state. That request is aborted, because it might
+      // show the new session before the click.
       await page.route('**/state', (route) => route.abort());
       await payButton(page).click();
       await page.getByRole('alert').filter({ hasText: 'did not go through' }).waitFor();

@@ -97,7 +97,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   }
 
   async function latestOrder(page: Page, from: string): Promise<URL> {
-    // The same visitor asks, without another tab.
+    // The request carries the visitor's cookies, and needs no other tab.
     const answer = await page.context().request.get(`${from}/orders`);
     const [, place = ''] =
       /<ul class="orders">.*?<a href="([^"]+)"/s.exec(await answer.text()) ?? [];
@@ -268,7 +268,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
         await pay(page, visa, 1);
         await sentThere;
         shop = await start(Number(new URL(url).port));
-        // The error page of the failed request may still come and interrupt this.
+        // The error page of the failed request may still load and interrupt this navigation.
         await until('the order', () => page.goto(orderUrl).catch(() => null));
         await heading(page, 'Thank you').waitFor();
         await seen(page, learned('paid'));

@@ -748,7 +748,7 @@ describe('the signature of a callback', () => {
       'old',
       'an integration that signs with the old key may not have the new one',
     );
-    // Requests cache the keys for a moment.
+    // The service caches the keys for requests, but for less than this.
     paying.clock.advance({ seconds: 5 });
     const refused = await send(
       service,
@@ -890,7 +890,7 @@ describe('a crash loses no callback', () => {
     },
   });
 
-  /** Lets time pass in steps, and compares how often the receiver was called. */
+  /** Lets time pass in steps. After each, compares how many times the receiver was called. */
   async function expectDeliveries(
     id: string,
     received: () => unknown[],
@@ -962,7 +962,7 @@ describe('a crash loses no callback', () => {
       else void deliverMerchantCallbacks(deps, account.merchant);
       await sent.promise;
       paying.clock.advance({ seconds: 16 });
-      // This counts the unknown attempt, and claims nothing more.
+      // This counts the dead process's attempt, whose outcome is unknown, and claims nothing more.
       if (trigger === 'first') await deliverMerchantCallbacks(service.deps, account.merchant);
     }
     for (const [seconds, count] of [

@@ -549,7 +549,7 @@ test('an exchange knows its connection, even when the connection is used again',
     for (const [index, exchange] of exchanges.entries()) {
       const expected = index % 2 === 0 ? ['127.0.0.1', 'TLSv1.2'] : ['127.0.0.2', 'TLSv1.3'];
       assert.deepEqual([exchange.address, exchange.tls_version], expected);
-      // Only the exchange that opened the connection has its phases.
+      // Only the exchange that opened the connection has the time of its look-up and of TLS.
       const isReused = exchange.timings.tls === undefined;
       assert.equal(exchange.timings.dns === undefined, isReused);
       if (round > 0) assert.ok(isReused, 'a connection was used again');
@@ -557,7 +557,7 @@ test('an exchange knows its connection, even when the connection is used again',
     }
     const ports = new Set(exchanges.map((exchange) => exchange.body?.toString()));
     assert.equal(ports.size, 12);
-    // Connections are free for the next round only after this.
+    // The sender can use the connections again only after this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
 });

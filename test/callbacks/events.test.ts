@@ -56,7 +56,7 @@ async function scene(enable: string, ...options: string[]) {
   return { account, shopper };
 }
 
-/** Each order has an address of its own. */
+/** Counts the orders, so that each has its own callback URL. */
 let orders = 0;
 async function bought(account: Account, changes: object = {}, term = 3): Promise<Shopper> {
   orders += 1;

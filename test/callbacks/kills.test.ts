@@ -59,7 +59,10 @@ async function startScene(t: TestContext) {
       sandbox = await startSandbox(sandbox.dataDir);
       return killedAt;
     },
-    /** Advances the merchant's clock. Waits in real time for the leases of a killed process. */
+    /**
+     * Advances the merchant's clock. The command waits, in real time, until the leases of a killed
+     * process have ended.
+     */
     pass: (by: string) =>
       tranche(
         ['clock', 'advance', '--merchant', sandbox.file.merchant.id, '--by', by],
@@ -82,7 +85,7 @@ type Row = {
   outcomes: string[];
 };
 
-/** Nothing shows that its first attempt was sent. */
+/** Whether nothing shows that the first attempt to deliver the callback was sent. */
 const isUnsent = ({ sent_attempt, outcomes }: Row) =>
   sent_attempt !== 1 && outcomes[0] === 'unknown';
 
@@ -131,7 +134,7 @@ describe('a service that is killed', { concurrency: true }, () => {
         if (isUnsent(row)) continue;
         assert.deepEqual([row.callback, row.outcomes], ['pending', [first]]);
       }
-      // The kill may have come late enough for more of them to be marked.
+      // The service may have marked more callbacks as sent before it was killed.
       const rows = await read(all.map(({ id }) => id));
       const marked = new Set(rows.filter((row) => !isUnsent(row)).map(({ id }) => id));
       const deliveries = (isMarked: boolean) =>
@@ -160,7 +163,8 @@ describe('a service that is killed', { concurrency: true }, () => {
     }
   });
 
-  // Stories kill the service at any of its statements, and delivery.test.ts at each of its steps.
+  // Stories kill the service at any of its statements, and delivery.test.ts at each of its steps,
+  // so this test runs only in `npm run test:long`.
   const onlyLong = { skip: !isLong && 'only in npm run test:long' };
   test('at any moment loses no callback of a checkout that it ended', onlyLong, async (t) => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);

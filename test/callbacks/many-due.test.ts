@@ -31,7 +31,7 @@ after(async () => {
   }
 });
 
-/** 5,000 and 10,000 in `npm run test:long`. */
+/** In `npm run test:long` the tests queue 5,000 and 10,000 callbacks. */
 const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
 const fill = (url: string, count: number) => Array.from({ length: count }, (_, n) => `${url}/${n}`);
 
@@ -97,7 +97,8 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
   await queueCallbacks(service, silent, fill(`${dead.url}/dead`, total / 10));
   await queueCallbacks(service, tardy, fill(`${slow.url}/slow`, total / 10));
   await queueCallbacks(service, busy, fill(`${alive.url}/busy`, total / 2));
-  // A platform receives for many merchants. They share the delivery slots of its host.
+  // One platform receives the callbacks of many merchants, so they share the delivery slots of its
+  // host.
   for (const [index, account] of small.entries()) {
     await queueCallbacks(service, account, fill(`${alive.url}/small-${index}`, total / 50));
   }

@@ -239,7 +239,7 @@ test('each table is distributed once as listed, and foreign keys are restored af
   });
 });
 
-/** Later migrations do such things to tables that are already distributed. */
+/** Statements like those that later migrations will run on tables that are already distributed. */
 const later = [
   'alter table checkouts add column test_note text check (length(test_note) < 9);',
   'alter table checkouts add constraint test_amount check (amount < 1000000000000) not valid;',
@@ -253,7 +253,8 @@ test('a cluster that was distributed at an earlier version accepts later migrati
   const folder = await mkdtemp(join(tmpdir(), 'tranche-migrations-'));
   try {
     const known = await listMigrations();
-    // The last migration creates tables on a cluster that already has tables.
+    // Leave out the last migration, so that it creates its tables on a cluster that has tables
+    // already.
     await migrate(database, { clock: systemClock, log }, known.slice(0, -1));
     await distributeDatabase(database);
     for (const text of later) {

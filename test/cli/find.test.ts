@@ -517,7 +517,7 @@ test('every search and every list reads an index, and sorts nothing but its own 
     for (const filter of [{}, ...ofActions]) {
       await listActionsPage(recorded, scope, filter, page);
     }
-    // A narrower scope names its merchants, whose few rows may be sorted.
+    // In a narrower scope the statement names the merchants, and may sort their few rows.
     if (scope === 'all merchants') await listMerchantsPage(recorded, scope, page);
     await listIntegrationsPage(recorded, scope, page);
     await listPeople(recorded, null, page.limit);
@@ -565,7 +565,7 @@ test('every search and every list reads an index, and sorts nothing but its own 
 test('an order is found by the beginning of its reference and by its amount, and a reference that fits two is refused', async () => {
   const account = await createAccount(paying.service);
   const made = [];
-  // The reference of the oldest order comes last in the order of references.
+  // In the order of references, the oldest order comes last.
   const old = `Begin-${account.merchant.id}-9`;
   await paying.shopper({ client_reference_id: old, amount: 123_458 }, account);
   for (const end of ['1', '10']) {

@@ -73,7 +73,7 @@ test('after a change of the cipher, earlier secrets still open and can be re-enc
     assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 1, reencrypted: 0 });
     assert.equal(await post(after, account), 200);
     await after.close();
-    // A node with the previous setting still opens it.
+    // A node with the previous setting still opens the secret that was re-encrypted.
     const other = await startService({ databaseUrl });
     assert.equal(await post(other, account), 200);
     await other.close();

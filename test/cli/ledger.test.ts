@@ -28,7 +28,7 @@ test('the check finds one cent that is changed in any row', async () => {
   assert.equal((await tranche.run('ledger', 'check')).stdout, '2 checkouts, no differences.\n');
 
   const { pool } = paying.service.deps.database;
-  // Every kind of row with money, with a change and how to undo it.
+  // One row of every table with amounts. The test changes each amount and then restores it.
   const rows: [table: string, where: string][] = [
     ['checkouts', 'id = $1'],
     ['payment_attempts', 'checkout_id = $1'],

@@ -202,7 +202,8 @@ describe('tranche sandbox story', () => {
     );
     assert.equal(rows[0].orders, story.checkouts);
     assert(rows[0].paid > story.checkouts / 2);
-    // The overview of the console has its charts at once.
+    // The story fills the table of the charts too, so the overview of the console shows them at
+    // once.
     const counted = await onDatabase(sandbox.file.database_url, (client) =>
       client.query('select sum(created)::int as created from merchant_days'),
     );

@@ -50,8 +50,8 @@ export function findFailures(row: Row, cuts: Cut[]): string[] {
     const reasons = [...new Set(failed.map(say))].slice(0, 5);
     damage.push(`${row.name}: ${failed.length} failed (${reasons.join('; ')})`);
   }
-  // The client repeated some of them and got an answer. Even so, only the death of a node may close
-  // a connection without an answer.
+  // Only the death of a node may close a connection without an answer. At any other time that is a
+  // failure, even if the client repeated the request and then got an answer.
   const stray = row.calls.filter((call) => call.statuses.includes(0) && !isDuring(call, cuts));
   if (stray.length > 0) damage.push(`${row.name}: ${stray.length} were cut without an answer`);
   if (errors > 0) damage.push(`${row.name}: ${errors} answers were errors of the service`);

@@ -69,7 +69,10 @@ const choices = async (by: ConsolePerson, of: ConsolePerson) => {
   return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
 };
 
-/** The events that are mailed without a choice. Exports and paid links are not among them. */
+/**
+ * The events that some roles are mailed unless a person chooses otherwise. Exports and paid links
+ * are not among them.
+ */
 const events = merchantAlerts.filter((kind) => alertRoles(kind).byDefault.length > 0);
 
 /** Each event happens once, and the inquiry becomes a dispute. */
@@ -156,7 +159,8 @@ test('a person gets no mail about what their roles do not show, and no one choos
   await refused(choose(admin, stranger, []), 404);
   await refused(choose(stranger, till, []), 404);
   await refused(choose(both, till, [], other.merchant.id), 409);
-  // Choices are for one merchant, so the answer does not tell that a colleague has another.
+  // A choice is for one merchant. The answer does not reveal that the colleague also belongs to
+  // another.
   await refused(choose(admin, both, []), 200);
   await refused(choose(admin, both, [], other.merchant.id), 404);
   await refused(choose(both, both, ['key_ends'], other.merchant.id), 200);
@@ -244,7 +248,7 @@ test('an export is announced once after each week, on the merchant’s clock, to
   assert.equal(await mailDueExports(deps), 0);
   paying.clock.advance({ hours: 24 * 7 });
   await updatePerson(deps.database.db, gone.id, { revoked_at: timestamp(deps.clock.now()) });
-  // A further choice does not lose the export that is due.
+  // Choosing again does not lose the export that is already due.
   const third = await personOf('merchant-admin');
   assert.equal((await choose(third, weekly, ['orders_week', 'dispute_opened'])).status, 200);
   // Two processes at once write one mail.

@@ -523,7 +523,8 @@ describe('one checkout', () => {
     );
     assert.ok(!JSON.stringify(seen.audit).includes(support.email));
     assert.equal((await get(url)).audit.at(-1).operator, support.email);
-    // The origin of what they did stays hidden when they work for the merchant later.
+    // The address and the session of that action stay hidden, even when the person later works for
+    // the merchant.
     const merchant_ids = [paying.account.merchant.id];
     const reader = await addPerson(paying.service, { roles: ['merchant-admin'], merchant_ids });
     await updatePerson(paying.service.deps.database.db, support.id, { merchant_ids });
@@ -558,7 +559,8 @@ describe('a file', () => {
         /^attachment; filename="[\w-]+\.csv"$/,
       );
       const lines = (answer.body as unknown as string).trimEnd().split('\r\n');
-      // A file is in the audit before its first line, and the audit may have more than one page.
+      // Each download is in the audit before its first line is written, so the file of the audit
+      // has one row more than the page. The audit may also have further pages.
       const isAudit = url.startsWith('/api/audit') && lines.length > data.length;
       assert.ok(lines.length === data.length + 1 || isAudit, url);
       for (const line of lines) assert.doesNotMatch(line, /(^|,)"?[=+@]/, url);

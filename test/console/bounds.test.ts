@@ -38,12 +38,18 @@ const rowCount = isLong ? 100_000 : 25_000;
 const rowsMax = 5_000;
 /** The rows of one checkout: more than one statement may return. */
 const historyCount = isLong ? rowCount : rowsMax + 1_000;
-/** A list reads a page of an index, whatever its length, so fewer rows show the same sooner. */
+/**
+ * The rows of each list. A list reads one page of an index, however long it is, so fewer rows prove
+ * the same sooner.
+ */
 const listCount = isLong ? rowCount : 3_000;
 /** The file of a list ends after 50,000 lines and says so. */
 const fileLinesMax = 50_000;
 const fileLinesMin = Math.min(listCount, fileLinesMax);
-/** A file is written page by page, so reading only its first pages proves the same sooner. */
+/**
+ * The lines that are read of a file. It is written page by page, so its first pages prove the same
+ * sooner.
+ */
 const linesMax = isLong ? Number.POSITIVE_INFINITY : 3_000;
 
 let paying: Paying;
@@ -248,8 +254,8 @@ async function askHealth(): Promise<void> {
 }
 
 /**
- * Asks /healthz until the function that it returns is called. That returns the longest processor
- * time of this thread between two answers.
+ * Asks /healthz repeatedly. Returns a function that ends this, and returns the longest processor
+ * time that this thread spent between two answers.
  */
 function watchHealth(): () => Promise<number> {
   let longest = 0;
@@ -300,7 +306,7 @@ async function answering<T>(path: string, read: () => Promise<T>): Promise<T> {
   for (;;) {
     mostRows = 0;
     const stop = watchHealth();
-    // A watch that continues after a refusal would keep the process alive.
+    // A watch that continues after `read` failed would keep the process alive.
     const answer = await read().finally(stop);
     const longest = await stop();
     assert.ok(mostRows <= rowsMax, `${path}: a statement returned ${mostRows} rows`);

@@ -9,7 +9,7 @@ const dist = new URL('../../web/dist/console/', import.meta.url);
 const read = (name: string) => fs.readFileSync(new URL(name, dist));
 const html = read('index.html').toString('utf8');
 
-/** The imports of a script before it runs, and their imports. */
+/** A script with all scripts that it imports before it runs, directly or through others. */
 function staticImports(name: string, found = new Set<string>()): Set<string> {
   if (found.has(name)) return found;
   found.add(name);

@@ -305,7 +305,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  // A test that moves the clock of its browser profile takes the profile along, so these are last.
+  // A browser profile whose clock was moved is of no use to later tests, so these are last.
   test('a list keeps its rows when it refreshes, shows zones, and says why it cannot be read', async (t) => {
     const { paying, url } = console;
     const { page } = await console.withSession(t, ['viewer']);
@@ -338,7 +338,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
-    // A day counts once its year is complete.
+    // The list is filtered by a day only once the year has four digits.
     const days: string[] = [];
     page.on('request', (request) => days.push(new URL(request.url()).searchParams.get('to') ?? ''));
     const filtered = page.waitForRequest(/[?&]to=2026-12-31/);
@@ -352,7 +352,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'First page' }).click();
     await first.getByText('ORDER-NEW').waitFor();
-    // A person who reads very many pages may decline to use the passkey.
+    // A person who reads very many pages is asked for the passkey, and may decline to use it.
     const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
     let refusals = 0;
     await page.route(address, (route) => {
@@ -398,7 +398,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.getByText('What happened').waitFor();
-    // The way back leads to the row.
+    // Going back leads to the row that was opened.
     await page.goBack();
     await page.locator('tbody tr:first-child a.open:focus').waitFor();
     await page.keyboard.press('Enter');
@@ -414,7 +414,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const keys = page.getByRole('dialog', { name: 'Keys' });
     await keys.getByText('Go to Refunds').waitFor();
     assert.deepEqual(await axeViolations(page), []);
-    // They can be turned off, which this browser remembers.
+    // The shortcut keys can be turned off, which this browser remembers.
     const on = keys.getByRole('checkbox', { name: 'These keys work in this browser' });
     await on.uncheck({ timeout: 10_000 });
     await page.reload();
@@ -437,7 +437,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
-    // A dialog that is closed is not on the way back.
+    // Going back skips a dialog that was closed.
     await page.goBack();
     await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
   });

@@ -116,7 +116,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const { page, complaints } = await console.withPasskey(t, ['support']);
     paying.clock.advance({ minutes: 6 });
     await page.goto(`${url}/checkouts/${shopper.id}`);
-    // This id finds the traces of the checkout.
+    // The id of the traces of the checkout.
     await page.getByText(shopper.id.replaceAll('-', ''), { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Refund…' }).click();
     await page.getByLabel('Amount').fill('10,50');
@@ -187,7 +187,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('The service did not answer.').waitFor();
     await page.locator('.own', { hasText: 'It left.' }).waitFor();
     await press();
-    // The button has nothing to send once the field is cleared.
+    // The retry succeeds and clears the field, so the button has nothing to send.
     await page.locator('button:disabled:not([data-loading])', { hasText: 'Answer and' }).waitFor();
     assert.deepEqual(await own(), ['It left.']);
     await lose();
@@ -266,7 +266,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
   test('a logo is made to fit in the browser, and pages have it afterwards', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.withSession(t, ['admin']);
-    // The shoppers' host of these tests has no port.
+    // Nothing listens at the shoppers' address in these tests, so the app answers for it here.
     const load = async (address: string) =>
       (await paying.service.app.inject(new URL(address).pathname)).rawPayload;
     await page.route('**/pay/logos/*', async (route) =>
@@ -329,7 +329,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual([...first.complaints, ...second.complaints], []);
   });
 
-  // A test that moves the clock of its browser profile takes the profile along, so these are last.
+  // A browser profile whose clock was moved is of no use to later tests, so these are last.
   test('several refunds are approved at once, with progress that survives a reload', async (t) => {
     const { paying, url } = console;
     const wanted = [
@@ -337,7 +337,8 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       await askRefund(paying, shopper, 1_200),
     ];
     const { page } = await console.withSession(t, ['refunds']);
-    // The panel of an action that has ended disappears after ten minutes.
+    // The panel of an action disappears ten minutes after the action has ended, so the browser
+    // needs the time of the service.
     await installClock(page, { time: paying.clock.now().epochMilliseconds });
     await page.goto(`${url}/refunds`);
     await page
@@ -413,14 +414,14 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       .getByRole('button', { name: `Resend all callbacks to ${host} that were given up` })
       .click();
     await page.getByText('Resending callbacks').waitFor();
-    // There are more than are counted, so the panel only says how many are done.
+    // As if there were too many callbacks to count: then the panel says only how many are done.
     await pool.query('update bulk_actions set total = null where finished_at is null');
     await page.getByText('0 done', { exact: true }).waitFor();
     while ((await runBulkActions(paying.service.deps)) > 0);
     await page.getByText('Callbacks resent').waitFor();
     await page.getByText('1 done', { exact: true }).waitFor();
     assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
-    // No other view has an index by host, so the filter ends with the view.
+    // Only this view has an index by host, so choosing another view drops the filter.
     await page.getByRole('button', { name: 'All', exact: true }).click();
     await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
     assert.equal(new URL(page.url()).search, '?view=all');

@@ -215,7 +215,7 @@ describe('settings of the console', () => {
         const [, host, number] = /^(.+):(\d+)$/.exec(first ?? `${address}:${port}`) ?? [];
         return host && number ? [{ host, port: number }] : [];
       });
-      // The API knows no such page.
+      // Only the consoles have this route.
       const isConsole = async (port: string) =>
         (await (await fetch(`http://localhost:${port}/api/session`)).text()).includes('signed_out');
       const ports = [...new Set(addresses.map(({ port }) => port))];

@@ -131,7 +131,8 @@ describe('an invitation at the console', () => {
     assert.equal(answer.body.delivery, 'held');
     const asked = await alertAbout(known.person.id);
     assert.deepEqual([asked.kind, asked.caused_by], ['person_invited', by.email]);
-    // Neither another invitation, nor a revocation before it, avoids the second administrator.
+    // Neither another invitation nor a revocation before it makes the second administrator
+    // unnecessary.
     assert.equal((await invite(withMail, by, 'sipho@example.com')).body.delivery, 'held');
     await post(withMail, by, `/api/people/${known.person.id}/revoke`);
     assert.equal((await invite(withMail, by, 'sipho@example.com')).body.delivery, 'held');
@@ -247,7 +248,8 @@ describe('an invitation at the console', () => {
         accesses.every((one) => one.unconfirmed_by === second.id),
         'it opens all of them',
       );
-      // A merchant's administrator gives more access, and the second administrator is still barred.
+      // Even after a merchant's administrator has given more access, the second administrator is
+      // barred from confirming the person.
       const more = { ...was, roles: ['viewer', 'merchant-admin'] };
       const local = await addPerson(service, {
         ...{ roles: ['merchant-admin'], merchant_ids: was.merchant_ids },
@@ -324,7 +326,7 @@ test('one administrator cannot revoke all others and be the only one left', asyn
   assert.equal((await take.revoke(left)).status, 200);
   const alert = await alertAbout(left.id);
   assert.deepEqual([alert.kind, alert.caused_by], ['person_revoked', by.email]);
-  // The command line still allows it, even for a sole administrator.
+  // The command line may still revoke a person, even the only administrator.
   await revokePerson(service.deps, 'nomsa', { id: by.id });
 });
 
@@ -903,7 +905,7 @@ describe('a merchant’s administrator who invites', () => {
       ['T. Mokoena', ['refunds'], [shop], null],
     );
     assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, true);
-    // A bulk action is shown where it was begun.
+    // A bulk action is shown only under the access with which it was begun.
     const bulkActions = async (one: { cookie: string }) => {
       const { data } = await read(one, '/api/bulk-actions');
       const { id } = await read(one, `/api/bulk-actions/${bulkAction.id}`);
@@ -1094,7 +1096,7 @@ describe('a merchant’s administrator who invites', () => {
     );
     const refused = await post(withMail, null, '/api/invitation/options', { token });
     assert.equal(refused.status, 409);
-    // The invitation of that access itself opens both.
+    // The new invitation to the other merchant opens both accesses.
     const { cookie } = await register(new URL(again.url).hash.slice(1));
     assert.equal(
       (await post(withMail, { cookie }, '/api/session/invitation', { token })).status,

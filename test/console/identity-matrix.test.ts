@@ -157,7 +157,7 @@ async function createRows(name: string, account: Account): Promise<Rows> {
   };
 }
 
-/** The action of a merchant's own person. */
+/** Adds a note as a merchant's own person. Returns the id of that action. */
 async function noteAs(person: ConsolePerson, merchant_id: string, checkout: string) {
   const { deps } = paying.service;
   const { id: person_id, session_id, email } = person;
@@ -282,7 +282,7 @@ let asked = 0;
  */
 async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
   asked += 1;
-  // An administrator may revoke them.
+  // The route may revoke the person, so each call is about a new one.
   if (route.url.startsWith('/api/people/') && rows === own)
     rows.person = await personOf(rows.account);
   const { path } = paramsOf(route, rows);
@@ -532,7 +532,8 @@ describe('every route of the console', () => {
           account.merchant.id,
           JSON.stringify(narrow[0].rules),
         ]);
-        // A person who sees a credential of an integration without review can refund alone.
+        // Rotating a credential lifts a limit only if refunds are approved without review: the
+        // person who sees the new credential could then refund alone.
         const mode = route.url.endsWith('/rotate') ? 'auto' : 'manual';
         await pool.query('update integrations set refund_mode = $2 where id = $1', [
           account.id,
@@ -557,7 +558,8 @@ describe('every route of the console', () => {
         assert.equal(isDeepStrictEqual(await state(), before), !isAllowed, what);
       }
     }
-    // A merchant's own administrator can narrow both, and cannot undo what the operator lowered.
+    // A merchant's own administrator can narrow the rules and lower the limit, but can undo
+    // neither.
     const staff = await addPerson(paying.service, {
       roles: ['admin'],
       merchant_ids: [account.merchant.id],
@@ -687,7 +689,7 @@ describe('hostile input', () => {
   }
 });
 
-/** Compiling a schema takes longer than an answer. */
+/** The compiled schemas of answers by route, because compiling one takes longer than an answer. */
 const explainers = new Map<ConsoleRoute, ReturnType<typeof compileSchema>>();
 
 function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void {
@@ -702,7 +704,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
     }
     return;
   }
-  // The state of a row, or a made-up value, may refuse an action that the role allows.
+  // An action that the role allows may still be refused, for the state of a row or a made-up value.
   const codes = path.includes(unknown) ? [404] : [];
   const proofs = route.permission === 'signed-in' ? [403, 404] : [];
   assert.ok([200, 202, 409, 422, ...codes, ...proofs].includes(answer.status), what);

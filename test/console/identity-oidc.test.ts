@@ -223,7 +223,7 @@ describe('a sign-in through an issuer', () => {
     const elsewhere = (await createAccount(service)).merchant.id;
     const inviteHere = (email: string) =>
       post('/api/people', by.cookie, { email, roles: ['till'], merchant_ids });
-    // Their credentials were revoked, and the new link was not used in time.
+    // The credentials of this person were revoked, and the new link was not used in time.
     const email = 'reopened@example.com';
     accounts.reopened = { email, email_verified: true };
     const wanted = { email, roles: ['till'], merchant_ids: [elsewhere] };
@@ -396,7 +396,7 @@ describe('a sign-in through an issuer', () => {
     const begun = await get('/api/sign-in/oidc', first);
     const callback = await visitIssuer(String(begun.headers.location), 'again');
     assert.equal((await get('/api/session', first)).status, 200, 'until the person is back');
-    // A cookie with `SameSite=Strict` does not come along from another site.
+    // A browser does not send a cookie with `SameSite=Strict` when it comes from another site.
     const second = cookieOf(await get(callback, cookieOf(begun, state)), session);
     assert.equal((await get('/api/session', first)).status, 401);
     assert.equal((await get('/api/session', second)).status, 200);
@@ -458,7 +458,8 @@ describe('a sign-in through an issuer', () => {
         forgeToken = null;
       }
     }
-    // The test signs with the provider's key, so only the changed claims were refused.
+    // A token that the test signs unchanged is accepted, so the others were refused for their
+    // claims.
     forgeToken = (token) => signAgain(token, {});
     const { answer } = await signIn('forger');
     forgeToken = null;

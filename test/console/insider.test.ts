@@ -77,7 +77,10 @@ async function paid(): Promise<string> {
   return shopper.id;
 }
 
-/** Requests a refund in parts. Another request waits until it is approved. */
+/**
+ * Requests a refund in parts, and then approves the last part as often as `approvals` says. The
+ * action is done if every part was approved.
+ */
 function refundInParts(name: string, amounts: number[], approvals: number): Action {
   return {
     name,
@@ -285,7 +288,8 @@ const actions: Action[] = [
       }),
   ),
   once('Raise a limit of the API above the contract’s', async () => {
-    // A limit that another person has raised before could be set again by anyone.
+    // Each trial has its own integration: a limit that a person has raised could be set again by
+    // others.
     const { id } = await createIntegration(paying.service.deps, 'test', {
       merchant_id: account.merchant.id,
       refund_mode: 'manual',
@@ -330,7 +334,8 @@ const actions: Action[] = [
         },
         (by) => request(by, 'POST', `/api/people/${second?.id}/confirm`, { was }),
       ];
-      // A request for a refund is the first of two agreements.
+      // This is done if the second address may request a refund above the threshold, because the
+      // request is the first of the two agreements.
       const isDone = async () => {
         const body = { amount: threshold + 1, request_id: paying.service.deps.random.uuid() };
         const url = `/api/checkouts/${checkout}/refunds`;

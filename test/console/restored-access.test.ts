@@ -61,7 +61,9 @@ const count = async (query: string) =>
   (await service.deps.database.pool.query(`select count(*)::int as count from ${query}`)).rows[0]
     .count;
 
-/** The gateway has seen a later heartbeat than the database has. */
+/**
+ * Lets the service notice a restore: the gateway has seen a later heartbeat than the database has.
+ */
 async function noticeRestore(): Promise<void> {
   const { deps } = service;
   const { rows } = await deps.database.pool.query(
@@ -144,8 +146,8 @@ test('a revocation of access is posted and logged, where it survives a restore',
   assert.match(rows[0].detail, /^sipho ran `operators revoke`: .*leaver@example.com/);
   assert.ok(rows[0].due_at !== null && rows[0].closed_at !== null, 'posted, with nothing to do');
   assert.match(JSON.stringify(lines), /access_ended/);
-  // The database before the revocation does not have its alert. The log has it, and so does the
-  // post.
+  // A database from before the revocation lacks its alert. The log still has it, and so does the
+  // alert as it was posted.
   const logOf = (alerts: object[]) =>
     ['not JSON', '{"msg":"access_ended"}', ...alerts.map((line) => JSON.stringify(line))].join(
       '\n',
@@ -187,9 +189,7 @@ async function startProcess() {
   return { gateway, money, deps: started, app: await openConsole({ deps: started }) };
 }
 
-/**
- * Makes the database look as a process left it that had opened access, on this server or another.
- */
+/** Makes the database look as if a process had opened access, on this server or on another. */
 async function leaveOpen(server?: string): Promise<void> {
   const { db } = service.deps.database;
   await resumeMoney(db);

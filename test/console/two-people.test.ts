@@ -108,9 +108,9 @@ async function createWorld(given: Given[]) {
   }
   const seenBy: Given[] = [];
   const typed = new Map<number, string>();
-  /** The number of the action after which a person does not count, by person. */
+  /** By person, the number of the action in the audit after which their agreements do not count. */
   const isNewSince = new Map<string, number>();
-  /** The person who registered with an invitation's link, by the invited person. */
+  /** By invited person, the administrator who used the invitation's link themselves. */
   const selves = new Map<string, string>();
   const credentials = [account];
   return { account, shopper, colleagues, credentials, typed, seenBy, isNewSince, selves };
@@ -274,7 +274,8 @@ async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<
   await query('update people set registered_at = now() where id = $1', id);
   await addPasskey(id);
   world.colleagues.push({ given: { roles: ['merchant-admin'], scope: 'own' }, browsers });
-  // The service's own administrators are trusted with this (SECURITY.md).
+  // An administrator of the service could also count twice in this way, and is trusted with it
+  // (SECURITY.md).
   if (given.scope !== 'all') world.selves.set(id, world.selves.get(by.id) ?? by.id);
   seen.selves += 1;
 }
@@ -447,8 +448,8 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
   ['approve a payout', 0, 0],
   ['approve a payout', 1, 0],
   ['export', 0, 0],
-  // Two people approve for the earlier account. Then another one is in use: they still see the
-  // earlier one, and then the new one.
+  // Two people approve a payout for the earlier account, and then another account is in use. They
+  // approve again, first for the earlier account, which they still see, and then for the new one.
   ['approve a payout', 0, 0, 1],
   ['approve a payout', 1, 0, 1],
   ['propose an account', 1, 1],
@@ -465,8 +466,8 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
 ];
 
 /**
- * The second person, who has one merchant, sees a secret. As long as they know it, the review of
- * its refunds cannot end.
+ * The second person, who belongs to one merchant, sees a secret of an integration. As long as they
+ * know it, the review of its refunds cannot end.
  */
 const secret: typeof together = [
   ['rotate', 1, 0],

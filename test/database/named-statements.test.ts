@@ -10,7 +10,7 @@ import { createEmptyDatabase, log } from '../support/service.ts';
 let database: Database;
 let drop: () => Promise<void>;
 before(async () => {
-  // Other files of the process may have used up the names.
+  // Earlier test files in this process may have used up the names of statements.
   names.renew();
   const created = await createEmptyDatabase();
   drop = created.drop;
@@ -73,7 +73,7 @@ test('the columns of a named statement are described once on its connection', as
   client.release();
   const read: object[] = [];
   await times(6, async () => read.push(...(await list()).rows));
-  // A statement without a name is sent without asking for its columns.
+  // Before the statement gets its name, it is sent without asking for its columns.
   assert.equal(descriptions, 1);
   const form = (row: object) => Object.entries(row).map(([name, value]) => [name, typeof value]);
   assert.deepEqual(read.map(form), Array(6).fill(form({ id: 1, nothing: null, at: '' })));

@@ -32,7 +32,7 @@ const skip = !isLong
   ? 'only in npm run test:long'
   : programs === null && 'pg_basebackup and a server of the same version are not installed';
 
-/** PostgreSQL does not run as root. */
+/** The user for PostgreSQL, which refuses to run as root. */
 function account(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (option: string) =>

@@ -73,7 +73,7 @@ async function openHost(kind: 'primary' | 'standby' | 'frozen' = 'primary') {
       isFirst = false;
     });
     database.on('data', (chunk: Buffer) => {
-      // The statement has run by now.
+      // The statement has run by now, and only its answer is lost.
       if (isLost) return void client.destroy();
       if (kind === 'frozen' && chunk.includes(readyForQuery)) isFrozen = true;
       const place = kind === 'standby' ? chunk.indexOf(startedOn) : -1;
@@ -106,7 +106,7 @@ function urlOf(...addresses: string[]): string {
   return `postgres://${credentials}@${addresses}${pathname}?target_session_attrs=read-write`;
 }
 
-/** Work whose deadline does not end, however long the machine pauses. */
+/** Reads once, with a deadline that does not end, however long the machine pauses. */
 async function readOnce(database: ReturnType<typeof openDatabase>): Promise<void> {
   await reading({ database, clock: { ...systemClock, monotonic: () => 0 } }, (db) =>
     db.selectNoFrom((eb) => eb.val(1).as('one')).execute(),
@@ -191,7 +191,7 @@ test('a statement that waits for a lock continues while new connections try anot
       const waiting = first.query('select pg_advisory_lock(4712)');
       primary.refuses.add(primary.opened + 1);
       await Promise.race([waiting, assert.rejects(database.pool.connect())]);
-      // Each question about the statement opens a connection.
+      // Each check whether the server still runs the statement opens a connection.
       const asked = () => primary.opened + standby.opened;
       const before = asked();
       await Promise.race([waiting, until('six questions', () => asked() >= before + 6)]);
@@ -207,7 +207,7 @@ test('a statement that waits for a lock continues while new connections try anot
 test('a node that starts while one host is gone and another fails waits, and then serves', async () => {
   const primary = await openHost();
   // The node reads the time over the first connection, and opens the second one to migrate. On a
-  // machine that pauses, a question about the first connection may come between.
+  // machine that pauses, a check of the first connection may open one in between.
   primary.refuses.add(2).add(3);
   const node = await startServe([], {
     DATABASE_URL: urlOf('gone.invalid:5432', primary.address),
@@ -228,7 +228,8 @@ describe('counts of rate limits in the database', () => {
     const database = openDatabase(urlOf(host.address), { log, maxConnections: 1 });
     try {
       const limits = createRateLimits(postgresRateLimitStore({ database, clock: systemClock }));
-      // The statement is known to the server, so that its name is sent and not its text.
+      // This first request makes the statement known to the server, so that the next one sends its
+      // name and not its text.
       await limits.request(caller('other'), 'POST /api/checkouts', null);
       host.losesAnswerTo = 'rate-limits-hit';
       const quota = await limits.request(caller('counted'), 'GET /api/refunds', null);

@@ -125,7 +125,7 @@ describe('a connection has the settings that we need', () => {
       assert.equal(created.status, 200);
       const { rows } = await service.deps.database.pool.query('select created_at from checkouts');
       const age = Date.now() - Date.parse(rows[0].created_at);
-      // The zone is two hours ahead.
+      // The zone is two hours ahead, so a time that was read in it would be wrong by that much.
       assert.ok(Math.abs(age) < 3_600_000, rows[0].created_at);
     } finally {
       await service.close();
@@ -161,7 +161,8 @@ test('the server ends a statement that takes too long, before the client gives u
   await withDatabase(
     url,
     async ({ pool }) => {
-      // The client waits for five seconds longer. Only a pause of this machine uses them up.
+      // The client gives up five seconds later than the server. Only a pause of this machine uses
+      // them up.
       const codes: unknown[] = [];
       while (codes.length < 3 && codes.at(-1) !== '57014') {
         codes.push(await pool.query('select pg_sleep(20)').catch(({ code }) => code));
@@ -237,8 +238,8 @@ describe('a connection pooler, which shows process ids of its own', () => {
   }
 
   /**
-   * Starts a node behind a pooler on an empty database. The start fails, because the node must
-   * migrate.
+   * Starts a node behind a pooler on an empty database, and returns its warnings. The start fails,
+   * because the node must migrate.
    */
   async function warningsOf(role: Role, { username, password }: URL): Promise<string[]> {
     const empty = await createEmptyDatabase();

@@ -143,7 +143,7 @@ test('rows that travel as JSON get the same times and bytes as others', async ()
     for (const [column, { type }] of Object.entries(tables[table] ?? assert.fail(table))) {
       if (type === 'JSONColumnType') continue;
       const name = `${table}.${column}`;
-      // The file of a logo is read by itself.
+      // The file of a logo is read on its own, never as JSON.
       if (name === 'merchants.logo_png') continue;
       assert.equal(isTime(column), type === 'Timestamp', name);
       assert.equal(column.startsWith('sealed_'), type === 'Buffer', name);
@@ -251,7 +251,7 @@ function again(table: string, change: string): string {
     update copy set id = ${other}, ${change}; insert into ${table} select * from copy`;
 }
 
-/** Foreign keys are checked by triggers, which `onRows` switches off. */
+/** Triggers check foreign keys. `onRows` switches triggers off, and this switches them on again. */
 const checked = 'set local session_replication_role = origin;';
 
 test('the database refuses statements that break a rule of amounts, statuses or lists', async () => {
@@ -371,7 +371,8 @@ async function onRows(statement: string): Promise<void> {
       insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
         outcome, request_headers)
         values (${id}, ${id}, ${id}, 1, 1, 'first', ${at}, 'unknown', '{}')`);
-    // Constraints hold here too; the triggers that guard history would refuse first.
+    // This switches off triggers, because those that guard history would refuse first. The
+    // constraints still hold.
     await client.query('set local session_replication_role = replica');
     await client.query(statement);
   } finally {

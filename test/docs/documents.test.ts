@@ -48,13 +48,13 @@ test('the page about the command line has every command with its options, and no
       }
       const options = shown.get(name) ?? new Set();
       shown.set(name, options);
-      // A row may describe an option beside the command.
+      // In a table, the text beside the first command of a row may describe more of its options.
       for (const option of optionsIn(isRow && index === 0 ? text : span)) options.add(option);
     }
   }
   for (const { name, load } of commands) {
     const known = Object.keys((await load()).options ?? {}).filter(
-      // The page says once that every list has them.
+      // The page says once that every list has these two options.
       (option) => option !== 'after' && option !== 'limit',
     );
     const options = shown.get(name);

@@ -16,12 +16,13 @@ import { commandLine } from '../support/cli.ts';
 import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-// Runs every fenced block of the README and of the guides: commands in one shell per file, from top
-// to bottom, beside a clone like a reader's; JavaScript as a module of that folder. An answer
-// shown below a command must have the shape of what the command printed. A block captioned with a
-// file of examples/ is a quotation: its lines must be in that file. The sandbox has the same
-// limits as a reader's, so a block that exceeds one fails here too. It uses the second protocol of
-// the test gateway, because the other tests of a sandbox use the first. The guides fit both.
+// Runs every fenced block of the README and of the guides. The commands of a file run in one shell,
+// from top to bottom, beside a clone like a reader's, and JavaScript runs as a module of that
+// folder. An answer shown below a command must have the shape of what the command printed. A block
+// captioned with a file of examples/ is a quotation: its lines must be in that file. The sandbox
+// has the same limits as a reader's, so a block that exceeds one fails here too. The sandbox uses
+// the second protocol of the test gateway, because the other tests of a sandbox use the first. The
+// guides fit both.
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -84,9 +85,9 @@ after(async () => {
 });
 
 /**
- * Makes the `tranche` of a guide. In the quickstart, and where it reads a file, it is the program
- * that a reader has. Otherwise it asks this process to run the command, because a program would
- * load hundreds of modules for each.
+ * Makes the program `tranche` for a guide. In the quickstart, and for a command that reads a file,
+ * it is the program that a reader has. Otherwise it asks this process to run the command, because a
+ * program would load hundreds of modules each time.
  */
 async function placeProgram(file: string): Promise<void> {
   const place = path.join(clone, 'bin/tranche');
@@ -155,7 +156,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       PATH: process.env.PATH,
       HOME: folder.path,
       DATA_DIR: sandbox.dataDir,
-      // Every command would compile the same files again.
+      // Without this cache, every command would compile the same files again.
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       // A guide installs from the sandbox alone: nothing answers at this address.
       npm_config_registry: 'http://127.0.0.1:9',

@@ -163,7 +163,8 @@ async function movedBy(run: () => Promise<unknown>): Promise<Record<string, numb
 test('a payment moves what was opened, tried, approved, paid and sold; its capture moves what was collected', async () => {
   const shopper = await paying.shopper();
   assert.deepEqual(await movedBy(() => shopper.pay(3)), {
-    // These shoppers pay through the page's protocol, without the page.
+    // These shoppers pay through the page's protocol without opening the page. Such a payment
+    // counts as opened.
     opened: 1,
     tried: 1,
     approved: 1,
@@ -398,8 +399,8 @@ test('Compose, HAProxy and Prometheus name the same nodes', async () => {
 test('HAProxy accepts its configuration', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'tranche-haproxy-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // The certificate does not exist here, nor do the names of the nodes: HAProxy starts all the
-  // same.
+  // The certificate does not exist here, so it is left out. Neither do the nodes' host names, but
+  // HAProxy starts without them.
   const text = (await read('ops/container/haproxy.cfg')).replace(/ ssl crt \S+/, '');
   await writeFile(path.join(folder, 'haproxy.cfg'), text);
   runTool(t, 'haproxy', ['-c', '-f', 'haproxy.cfg'], folder);

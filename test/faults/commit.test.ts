@@ -276,7 +276,7 @@ describe('a database that goes away once the outcome is recorded', () => {
       const id = await createCheckout(direct, account, { notify_url });
       const key = { merchant_id: account.merchant.id, id };
       const url = `${baseUrl}/pay/${paymentToken(direct.deps.sealing, key)}`;
-      // The callback leaves after the commit of the outcome.
+      // The callback is sent after the outcome is committed. Its receiver cuts the connection.
       receiver.answer = () => {
         line.cut();
         return {};
@@ -334,12 +334,13 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     ]);
     const sent = send();
     await until('one of each kind to wait', async () => (await waits('')) === kinds.length);
-    // The others queue behind these.
+    // Further requests queue in the service behind these.
     for (let count = 0; count < 5; count += 1) sent.push(...send());
     await holder.query('select from alerts where id = $1 for update', [alert]);
     const take = ask({ app, deps: broken.deps }, person, 'POST', `/api/alerts/${alert}/take`);
     await until('the person to wait', () => waits('alerts'));
-    // A request that still uses a connection is about to wait or to queue.
+    // A connection that is busy without waiting for a lock has a request that will soon wait or
+    // queue.
     const { pool } = broken.deps.database;
     await until('every request to wait or to queue', async () => {
       const locked = await waits('');

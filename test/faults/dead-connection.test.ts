@@ -186,7 +186,7 @@ describe('a statement without an answer', () => {
           },
         );
         const before = line.opened;
-        // Each question to the server opens a connection.
+        // Each check whether the server still runs the statement opens a connection.
         await until('five questions', () => line.opened >= before + 6 || outcome !== '');
         await holder.query('select pg_advisory_unlock(4711)');
         await ended;
@@ -274,7 +274,8 @@ describe('a connection that the server closes', () => {
         }
         // Only an interrupted COMMIT leaves doubt.
         assert.deepEqual(doubts, [false, false, false, true]);
-        // Nothing says whether a statement outside of a transaction was executed.
+        // Nothing says whether a statement outside of a transaction was executed, so it is not
+        // retried.
         line.ends = { text: 'update territories', code };
         const update = sql`update territories set code = code where code = ${name}`;
         await assert.rejects(update.execute(database.db), { code });
@@ -296,7 +297,8 @@ test('a request that waits in several places has one deadline, and then says whe
   const sent = create('never');
   const read = request(`${baseUrl}/api/checkouts`, { headers: authorised(account) });
   const looked = ask({ app, deps: service.deps }, person, 'GET', '/api/session');
-  // The last pause takes real time, so the end of the deadline does too.
+  // The last pause takes real time, so the test does not advance the clock to the very end of the
+  // deadline.
   const hurry = setInterval(() => {
     if (clock.monotonic() - start < 28_000) clock.advance({ milliseconds: 100 });
   }, 10);

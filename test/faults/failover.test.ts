@@ -109,7 +109,7 @@ describe('a server that takes no writes for a while', () => {
     const { pool } = service.deps.database;
     await until('a refusal', async () => {
       try {
-        // Earlier connections are closed until the pool needs a new one.
+        // Close each connection that the pool has, until the pool needs a new one.
         (await pool.connect()).release(true);
       } catch (error) {
         // A server that is slow to greet does not say whether it takes writes.
@@ -164,7 +164,7 @@ describe('a COMMIT whose wait for a synchronous standby was cancelled', () => {
     );
     try {
       await until('the COMMIT to wait', async () => (await cancelWaiting()) > 0);
-      // The service looks for its row, and must not believe what no standby has.
+      // The service looks for its row, but must not rely on one that no standby has.
       await until('the look-up to wait', async () => (await cancelWaiting()) > 0);
       // The service looks again until the deadline of the request.
       const hurry = setInterval(() => {

@@ -165,7 +165,7 @@ async function shareCounts(service: ServeReady, url: string): Promise<void> {
   assert.equal(byStatus.get(429)?.length, 75);
   await bothAnswer(service);
 
-  // One answer has the metrics of both, on a separate port.
+  // One answer, on a separate port, has the metrics of both processes.
   const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
   await until('the metrics of both', async () => {
     const { status, body } = await request(service.metricsUrl);
@@ -199,7 +199,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
     service.lines().some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
   );
   const from = service.lines().length;
-  // The load keeps its connections, so only new connections reach the new process.
+  // The load reuses its connections, so only new connections reach the new process.
   await until('two processes to answer again', async () => {
     await get();
     // To Prometheus a sum that falls means a restart, so it would count the whole sum once more.
@@ -219,7 +219,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
 
 async function stopInFlight(service: ServeReady, url: string): Promise<void> {
   const caller = await account(url);
-  // A list without rows is answered without reading the table.
+  // The caller needs a row, because an empty list is answered without reading the locked table.
   const created = await post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody());
   assert.equal(created.status, 200);
   const { length } = service.lines();
@@ -288,8 +288,8 @@ describe('several processes on one port', () => {
       ...{ CONSOLE_PORT: '0', METRICS_PORT: '0' },
     };
     const config = await settlePort(readConfig(settings), settings);
-    // This process is the supervisor. The processes inherit its environment, and their output comes
-    // here.
+    // This process is the supervisor. The processes that it starts inherit its environment, and
+    // their output comes here.
     cluster.setupPrimary({ silent: true });
     let output = '';
     const collect = ({ process: child }: Worker) =>
@@ -353,7 +353,7 @@ async function sendRaw(host: string, bytes: string): Promise<{ status: number; t
 }
 
 /**
- * A node on both addresses of localhost, where it serves alike, says that it stops, and goes on
+ * Asserts that a node serves alike on both addresses of localhost, says that it stops, and goes on
  * serving for as long as it drains.
  */
 async function drainEverywhere(node: ServeReady, caller: Account): Promise<void> {

@@ -25,8 +25,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // A release replaces the nodes behind a load balancer one by one, while merchants create checkouts.
-// The newer program is this one with one more migration. `npm run test:long` also takes the newest
-// release, if this clone has its tag.
+// The newer program is this one with one more migration. `npm run test:long` also goes to and from
+// the newest release, if this clone has its tag.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let newer: string;
@@ -43,12 +43,12 @@ afterEach(async () => {
 });
 after(() => folder.remove());
 
-/** This is longer than the balancer uses a node without asking whether it is ready. */
+/** Longer than the balancer uses a node before it asks again whether the node is ready. */
 const drainSeconds = 3;
 
 /** Nodes behind a balancer under load. Without `program` they run this program. */
 async function startNodes(t: TestContext, count: number, program?: string) {
-  // Another program makes its own database.
+  // Another program migrates an empty database itself.
   const database = await (program === undefined ? createTestDatabase() : createEmptyDatabase());
   t.after(database.drop);
   const start = async (file?: string): Promise<ServeReady> => {

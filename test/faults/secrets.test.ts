@@ -338,7 +338,7 @@ test('no secret is in the database, in a log or in any other file', async (t) =>
   await useEverything(secrets);
   secrets.set('master key', (await fs.readFile(inFolder('master.key'), 'utf8')).trim());
   const assertAbsent = searchFor(secrets);
-  // The search finds what is there.
+  // A secret that is there must be found, or the search would prove nothing.
   const [[, known = ''] = []] = secrets;
   assert.throws(
     () => assertAbsent(Buffer.from(`a ${known}.`), 'a text'),
@@ -357,7 +357,7 @@ test('no secret is in the database, in a log or in any other file', async (t) =>
     assert.equal((mode & 0o777).toString(8), '600', name);
   }
 
-  // The database as a dump would show it: every column, in every form.
+  // The database as a dump would show it: every column of every table.
   let values = 0;
   await onDatabase(sandbox.file.database_url, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(

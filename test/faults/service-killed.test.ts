@@ -149,7 +149,7 @@ test('a service killed under load loses no acknowledged checkout, recovers at it
     sandbox = await startSandbox(sandbox.dataDir);
     // The last kill is judged once the load has ended.
     if (round === rounds - 1) break;
-    // Requests in flight were cut. Only answers that came count.
+    // The kill cut off the requests in flight. Only those that were answered count.
     const damage = await findDamage(sandbox.file.database_url, structuredClone(load.attempts));
     assert.deepEqual(damage, [], `after kill ${round + 1}`);
   }

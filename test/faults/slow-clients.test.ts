@@ -121,7 +121,7 @@ test('two hundred slow clients are cut, and other requests are served', async (t
   // The limit is ten seconds. Without it, Node would cut the first of these clients after a minute.
   const late = clients.filter(({ seconds }) => (seconds ?? 99) > 50).map(({ kind }) => kind);
   assert.deepEqual([...new Set(late)], []);
-  // If requests waited for the slow clients, all of these would be gone after one round.
+  // If requests waited for the slow clients, those clients would be gone after one round.
   assert.ok(rounds > 1, 'no request waited for a slow client');
   for (const { kind, said } of clients) {
     // A client that gets an answer gets it in our format.

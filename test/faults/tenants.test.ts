@@ -17,7 +17,8 @@ import {
 
 let service: Service;
 before(async () => {
-  // The stopwatch stands still, so that a slow machine uses up no deadline while rows are locked.
+  // The monotonic clock stands still, so that a slow machine uses up no deadline while rows are
+  // locked.
   service = await startService({ clock: { ...systemClock, monotonic: () => 0 } });
 });
 after(() => service.close());
@@ -34,7 +35,7 @@ async function createAccounts(count: number): Promise<Account[]> {
   return accounts;
 }
 
-/** Runs `work` while another session holds the lists of these merchants. */
+/** Runs `work` while another session locks the rows of these merchants in `list_totals`. */
 async function whileLocked(accounts: Account[], work: () => Promise<void>): Promise<void> {
   await onDatabase(service.databaseUrl, async (client) => {
     await client.query('begin');

@@ -125,7 +125,7 @@ test('one trace of a checkout has its requests, statements, gateway calls and ca
   assert.equal(post?.headers.authorization, 'Basic%20x');
   assert.equal(post?.headers['x-tenant'], 'a=b');
   assert.match(String(post?.raw), /"service.name","value":\{"stringValue":"tranche-test"\}/);
-  // Nothing in the spans identifies a shopper or opens anything.
+  // The spans contain no secret, and nothing that identifies a shopper.
   const { client_secret, signing_key } = paying.account;
   const exported = collector.received.map(({ raw }) => raw.toString()).join();
   const { checkout } = checkoutBody();

@@ -35,7 +35,8 @@ after(async () => {
 });
 
 /**
- * A machine's clock that can be set, and whose stopwatch keeps running. Comparisons come at once.
+ * The clock of a machine, whose time the test sets. Its monotonic time is right, and its pauses
+ * between comparisons with the database are short.
  */
 function settableClock(hours: number): Clock & { set(hours: number): void } {
   let ahead = hours;

@@ -3,7 +3,8 @@ import { after, describe, test } from 'node:test';
 import { answerChallenge, startGateway } from '../support/gateway.ts';
 import { departures } from '../support/stripe-declarations.ts';
 
-// A plan page needs 3-D Secure on request, and cards that are stored without a payment.
+// A plan page needs two things of the gateway: 3-D Secure on request, and storing a card without a
+// payment.
 
 const local = await startGateway();
 after(() => local.close());

@@ -271,7 +271,7 @@ describe('unknown and invalid parameters are refused', () => {
     const { payment_ref } = held as { payment_ref: string };
     assert.equal((await local.gateway.payment(time, payment_ref)).outcome, 'authorised');
 
-    // The card frame has only the public key, and so has a page that looks its payment up.
+    // The card frame has only the public key, and so does a page that looks up its payment.
     const token = await call(
       'POST',
       '/v1/confirmation_tokens',

@@ -706,7 +706,8 @@ function stories(name: string, local: ContractSubject): void {
     });
 
     describe('an unknown outcome', () => {
-      // This adapter is only for calls that must time out. Others must not fail on a busy machine.
+      // This adapter has a short timeout, for calls that must time out. Others must not time out on
+      // a busy machine.
       const quick = local.quick();
 
       /** Calls once and expects an unknown outcome. */
@@ -1529,7 +1530,7 @@ describe('what only Hyperswitch’s protocol has', () => {
       answers.push(processing, [200, { ...payment, status: 'succeeded' }]);
       assert.equal((await find())?.outcome, 'captured');
       assert.match(asked.at(-1) ?? '', /force_sync=true$/);
-      // Whatever the acquirer's side answers, the payment exists and must not be made again.
+      // Even if the acquirer's answer is a 404, the payment exists and must not be made again.
       answers.push(processing, [404, { error: { code: 'HE_02' } }]);
       await assert.rejects(find(), RequestRefused);
       answers.push([404, { error: { code: 'HE_02' } }]);
@@ -1551,7 +1552,8 @@ describe('what only Hyperswitch’s protocol has', () => {
         'review',
         'a_new_one',
         'partially_captured_and_processing',
-        // These come without the session's secret, or the address of the bank.
+        // These come without what the shopper would need: the session's secret or the bank's
+        // address.
         ...asking,
       ]) {
         answers.push([200, { ...payment, status }]);

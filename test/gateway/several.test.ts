@@ -76,7 +76,7 @@ beforeEach(async () => {
 const choose = async (gateway: GatewayName | null, second_gateway: GatewayName | null = null) => {
   const { id } = atMain.account.merchant;
   await chooseGateways(atMain.service.deps, 'nomsa', { id, gateway, second_gateway });
-  // A process reads a merchant again after a second.
+  // A process caches a merchant for a second.
   atMain.clock.advance({ seconds: 2 });
 };
 
@@ -187,7 +187,7 @@ test('the records of each gateway are compared with its own payments alone', asy
   assert.deepEqual(differences, []);
   const one = await reconcile(deps, { ...range, gateway: peach });
   assert.ok(one.checked > 0 && one.checked < checked);
-  // A payment that only the other gateway has is missing at its own.
+  // A payment that only the other gateway has is missing at the one that its checkout names.
   const { pool } = deps.database;
   await pool.query(`update checkouts set gateway = 'main' where id = $1`, [other.id]);
   try {
@@ -760,7 +760,7 @@ describe('a database of two gateways that is restored', () => {
   let service: Service;
   let done: unknown[];
   let drop: () => Promise<void>;
-  /** These shoppers, served by the restored service. */
+  /** The same shoppers, now served by the restored service. */
   const again = ({ paying, ...shoppers }: Sold) => {
     const now = continueOn(paying, service);
     const open = ({ id }: Shopper) => now.open(id);

@@ -34,7 +34,7 @@ test('a vulnerability fails a build by its severity, and only within a release',
       vulnerabilities: {
         ...at('a', 'high'),
         ...at('b', 'moderate'),
-        // A severity that SECURITY.md does not know is not harmless.
+        // A severity that SECURITY.md does not list is treated as serious.
         ...at('c', 'catastrophic'),
         ...at('tool', 'critical'),
       },

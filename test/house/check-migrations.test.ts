@@ -45,7 +45,7 @@ const unsafe: [string, RegExp][] = [
   ['alter table checkouts drop if exists amount;', /older programs/],
   ['alter table checkouts add a text, drop amount;', /older programs/],
   ['alter table checkouts rename amount to sum;', /older programs/],
-  // A release that is not out yet cannot have stopped using it.
+  // Migration 0044 is this one. It is not released yet, so no release has stopped using the column.
   ['-- contract 0044\nalter table checkouts drop amount;', /in a later one/],
   ['-- contract 0042\nalter table checkouts drop amount;', /the last release has 41/],
   ['alter table checkouts rename column amount to sum;', /older programs/],

@@ -18,7 +18,8 @@ before(async () => {
   folder = await temporaryFolder();
   archive = path.join(folder.path, 'release.tar.gz');
   const program = path.join(root, 'scripts/release.mjs');
-  // A test must not need a registry: npm has no answer for the audit, and no address to ask.
+  // A test must not need a registry: `npm audit` fails at once, and nothing answers at the address
+  // of the registry.
   await placeNpm(path.join(folder.path, 'bin'));
   const PATH = [path.join(folder.path, 'bin'), process.env.PATH].join(path.delimiter);
   const env = { ...process.env, PATH, npm_config_registry: 'http://127.0.0.1:9/' };

@@ -49,7 +49,7 @@ async function keep(subject: string, given: Partial<MailboxEntry> = {}) {
   return id;
 }
 
-/** `fetch` does not let a caller name another host. */
+/** Sends a request that may name another host, which `fetch` does not allow. */
 function get(path: string, headers: Record<string, string> = {}, method = 'GET') {
   return new Promise<{ status: number; headers: http.IncomingHttpHeaders; body: string }>(
     (resolve, reject) => {

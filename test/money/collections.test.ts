@@ -394,7 +394,8 @@ describe('whatever the gateway does, a payment is collected once', () => {
     await ahead(31);
     await paying.work();
     await paying.clearFaults();
-    // On the merchant's clock the key is forgotten; the real clock has not moved.
+    // On the merchant's clock the gateway has forgotten the idempotency key. The real clock has not
+    // moved.
     await ahead(33);
     await paying.work();
     const attempts = async () =>

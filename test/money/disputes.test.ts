@@ -197,7 +197,7 @@ test('an outcome that is recorded at the same time as a dispute leaves its payme
   const [first, second] = await shopper.rows('instalments');
   await paying.pass(Temporal.Instant.from(second.due_at).subtract({ minutes: 1 }).toString());
   paying.clock.set(second.due_at);
-  // The outcome waits before its COMMIT, where it queues a message.
+  // This lock stops the recording of the outcome before its COMMIT, where it queues a message.
   const holding = await pool.connect();
   await holding.query('begin; lock table messages in share mode');
   const collecting = collectMerchantInstalments(deps, account.merchant);
@@ -517,7 +517,7 @@ test('the page says what a dispute stops, and takes no payment meanwhile', async
     const headers = { 'accept-language': language };
     const { body } = await paying.service.app.inject({ url: shopper.url, headers });
     const { plan } = await shopper.state();
-    // The script's data contains every text.
+    // Leave out the script, whose data contains every text.
     return { plan, text: body.replaceAll(/<script.*?<\/script>/gs, '') };
   };
   const open = await look('en');
@@ -609,7 +609,7 @@ test('a refund that was begun before the dispute is not sent during it, and cont
   }
   await findNewDisputes(service.deps);
   const statuses = () => Promise.all(refunds.map((id) => statusOf(paying, id)));
-  // The gateway forgets the key meanwhile.
+  // The gateway forgets the idempotency key meanwhile.
   await paying.pass({ days: 3 });
   assert.deepEqual((await dropped.books()).refunds, [], 'no refund leaves during a dispute');
   assert.deepEqual(await statuses(), ['pending', 'complete'], 'one had left before the dispute');

@@ -130,7 +130,7 @@ async function fileOf({ merchant }: Account, month: string, format: string): Pro
   return stdout;
 }
 
-/** The days on which the ends of the operators' record that a statement prints were posted. */
+/** The days whose published end of the operators' record is printed in the statement of a month. */
 async function endsOf(account: Account, month: string): Promise<string[]> {
   const { rows } = await service.deps.database.pool.query<{ on_date: string; end: string }>(
     `select on_date, number || ':' || encode(hash, 'hex') as end from published_ends order by 1`,
@@ -308,7 +308,7 @@ test('concurrent processes, and one that dies between two batches, leave no gap 
     'select count(*)::integer from settlement_entries where merchant_id = $1 and statement = 1';
   assert.equal((await pool.query(stated, ids)).rows[0].count, 10_000);
   assert.deepEqual(await monthsOf(account), []);
-  // Its lines are not a difference, because the due row counts them.
+  // The lines that it committed are no difference, because the due row counts them.
   assert.deepEqual(await statementDifferences(), []);
   await pool.query('drop trigger killed on monthly_statements');
   // Another process continues once the lease has ended.
@@ -491,7 +491,7 @@ test('a correction is a new statement with the same lines that refers to the old
   const { id: oldId, number: first, reference: of, created_at: at, ...same } = was;
   assert.deepEqual({ ...rest, corrects: null }, { ...same, corrected_by: null });
   assert.equal((await tranche.run(...oldFile)).stdout, before);
-  // The month shows the newest one.
+  // The file of the month is that of the newest statement.
   const { pages } = readPdf(Buffer.from(await fileOf(account, '2027-06', 'pdf'), 'latin1'));
   const text = pages.flat().join('\n');
   for (const said of ['Corrected statement and tax invoice', reference, of, '7 Loop Street']) {

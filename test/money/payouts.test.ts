@@ -178,7 +178,7 @@ describe('funding whole', () => {
     assert.deepEqual(linesOf(payout), [['sale', 100_000, 5_200, 780, 94_020]]);
     assert.equal(payout.amount, 94_020);
     assert.equal(payout.lines[0]?.checkout_id, shopper.id);
-    // The later payments are ours: nothing more is owed for them.
+    // The later payments belong to the service: the merchant is owed nothing more for them.
     await paying.pass('2026-03-20T12:00:00Z');
     assert.deepEqual(await entriesOf(shopper), ['sale whole 100000']);
     assert.equal((await payoutsOf(account)).length, 1);
@@ -453,7 +453,7 @@ describe('a payout', () => {
     }
     await sipho.json(...bank, ...confirmed);
     await sipho.refused(1, /No bank account .* is waiting/, ...bank, ...confirmed);
-    // The two approved it when there was no account, so both approve it again for this one.
+    // Both approved the payout when there was no account, so both approve it again for this one.
     assert.equal(await refusal(), 'approved');
     assert.equal((await sipho.json('payouts', 'approve', payout.id)).status, 'draft');
     assert.equal((await nomsa.json('payouts', 'approve', payout.id)).status, 'approved');

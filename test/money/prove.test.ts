@@ -83,7 +83,7 @@ test('the end of the record is posted once a day, is printed in statements, and 
   assert.deepEqual([is_posted, is_closed], [true, true]);
   assert.ok(detail.includes(before.end), detail);
   const page = await nomsa.run('payouts', 'statement', payout.id, '--format', 'html');
-  // The payout was made before the first end was posted.
+  // The payout was made before an end of the operators' record was first published.
   assert.ok(!page.stdout.includes('Record of actions'));
   await tamper(deps.database.pool, `update published_ends set at = at - interval '30 days'`);
   const later = await nomsa.run('payouts', 'statement', payout.id, '--format', 'html');

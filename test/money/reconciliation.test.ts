@@ -472,7 +472,7 @@ test('a range of dates reads only the records of that range', async () => {
   const run = await tranche.run('gateway', 'reconcile', '--from', '2036-01-01', '--json');
   assert.deepEqual(JSON.parse(run.stdout), { checked: 0, differences: [], not_compared: [] });
   await tranche.refused(2, /must be a date/, 'gateway', 'reconcile', '--from', 'monday');
-  // The end of the range is the day before --to.
+  // The last day of the range is the day before --to.
   const read = async (...dates: string[]) => {
     const { stdout } = await tranche.run('gateway', 'reconcile', ...dates, '--json');
     return JSON.parse(stdout).checked as number;

@@ -264,7 +264,8 @@ describe('review', () => {
       for (const prepare of actions) {
         await set('50000');
         const run = await prepare(await collected(3));
-        // The transaction begins after everything that is read without the lock.
+        // The threshold is lowered just before the transaction takes its connection, after
+        // everything that is read without the lock.
         const { database } = deps();
         let isLowered = false;
         const lowering = new Proxy(pool, {
@@ -308,7 +309,7 @@ describe('review', () => {
       'insert operator_actions',
       'update operator_chain',
       'commit',
-      // The gateway is asked. The outcome counts only if the refund is still claimed.
+      // Here the gateway is asked. Its outcome counts only if the refund is still claimed.
       'begin',
       'select checkouts locked',
       'select refund_parts',

@@ -246,7 +246,7 @@ for (const [name, delay, protocol] of delays) {
         await acting.pay('next');
         // The collector retries a declined payment of the other plan.
         await declineNext(overdue);
-        // Only this gateway cannot end a challenge, so it takes the money of one that is approved.
+        // Hyperswitch cannot end a challenge, so it captures a payment whose challenge is approved.
         const [inTime] = challenges;
         if (protocol === 'hyperswitch' && inTime) await answerChallenge(inTime, 'approve');
         await again.pass({ days: 40 });
@@ -514,7 +514,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await assertBalanced(again, ...known);
       assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
       assert.deepEqual((await atGateway(voided)).taken, []);
-      // The shopper approves after the recording. The collector would have charged again.
+      // The shopper approves after the recording. Had it missed the attempt, the collector would
+      // have charged the payment again.
       await answerChallenge(bank.attempt?.challenge_url ?? '', 'approve');
       await again.pass({ days: 2 });
       assert.deepEqual((await atGateway(approving)).taken, [33_333, 33_334]);
@@ -859,7 +860,7 @@ describe('a copy of the database on another server', () => {
 });
 
 type Gate = ReturnType<typeof createGate>;
-/** Holds the first caller that passes until it is opened. */
+/** Makes a gate. `pass` waits at it until the test opens it. */
 function createGate() {
   const reached = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();
@@ -998,7 +999,7 @@ describe('whether money may move', () => {
   }
 
   /**
-   * The process compares the heartbeats to raise its own, while it reads an older row elsewhere.
+   * The process raises the heartbeat, while another of its readings still has the row from before.
    */
   async function readDuringHeartbeat({ money, hold }: ReturnType<typeof slowGuard>) {
     paying.clock.advance({ minutes: 2 });

@@ -72,7 +72,7 @@ const purses = [
   cards.refundFails,
   // The cardholder disputes every payment of this card.
   '4000000000002685',
-  // The bank asks first.
+  // The bank inquires before it opens a dispute.
   '4000000000001976',
 ];
 
@@ -156,7 +156,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const sides = new Map<Shopper, Paying>();
   /** The gateway's charges without a payment, by the id of the transaction. */
   const accountFees = new Map<string, number>();
-  /** Refunds from before this time were compared with the rows that the restore then lost. */
+  /**
+   * Refunds from before this time were already compared with the disputes, some rows of which the
+   * restore then lost.
+   */
   let restoredAt = '';
   const ordered: Ordered = new Map();
 
@@ -180,7 +183,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     const name = side === paying ? mainGateway : secondGateway;
     const choice = { id: merchant_id, gateway: name, second_gateway: null };
     await chooseGateways(service.deps, 'nomsa', choice);
-    // A process reads a merchant again after a second.
+    // A process caches a merchant for a second.
     clock.advance({ seconds: 2 });
     const shopper = await side.shopper({ amount }, account);
     const card = chance.pick(purses);
@@ -360,7 +363,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
       await backup.drop();
     }
     clock.advance({ seconds: 2 });
-    // Processes that lived on the lost database find another one, and some die meanwhile.
+    // Processes that worked with the lost database now find the restored one, and some die
+    // meanwhile.
     const done = await readGateway();
     await interleave(true);
     assert.deepEqual(await readGateway(), done, 'no money moves');
@@ -435,7 +439,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
    */
   async function interleave(isStopped = false): Promise<void> {
     const whole = chance;
-    // Which step is next depends on real time as well: on who is first to get a lock.
+    // Real time also decides which step is next, because it decides who gets a lock first. With a
+    // fork, the rest of the story does not depend on how many steps there were.
     chance = whole.fork();
     let events = chance.between(2, 5);
     const kills = { count: 1, weight: 1 };
@@ -488,7 +493,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     chance = whole;
   }
 
-  /** An export whose answer was lost was made if its rows say so. */
+  /** Counts the exports whose answers were lost: one was made if its rows say so. */
   async function recount(): Promise<void> {
     const exported = await rowsOf<Payout>(
       'select * from payouts where merchant_id = $1 and export_id is not null',

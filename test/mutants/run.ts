@@ -29,7 +29,8 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-// The test runner looks for tests in this folder, and packages bring their own.
+// Stryker is installed outside of this folder, because packages bring tests of their own, and the
+// test runner would find them here.
 const installed = path.join(root, 'node_modules/.cache/mutants');
 const program = path.join(installed, 'node_modules/@stryker-mutator/core/bin/stryker.js');
 installStryker();

@@ -283,7 +283,10 @@ describe('a status that this version does not know', () => {
       Object.assign(port, real);
     }
   }
-  /** There is one such alert a day for each merchant and status. */
+  /**
+   * Asserts that an alert names the status. There is one such alert a day for each merchant and
+   * status, so this lets two days pass.
+   */
   const assertAlert = async (shopper: Shopper) => {
     assert.deepEqual(await alertsOf(paying, shopper), ['gateway_trouble']);
     const { pool } = paying.service.deps.database;
@@ -344,7 +347,7 @@ test('a retry waits as long as the card network asks, and the history says why',
   const waiting = (await shopper.rows('instalments')).find(({ number }) => number === 2);
   const wait = Temporal.Instant.from(waiting.due_at).since(Temporal.Instant.from(second.due_at));
   assert.equal(wait.total('hours'), 96);
-  // The same holds for an operator, after the last retry.
+  // An operator who retries after the last attempt has to wait as well.
   const { deps } = paying.service;
   const put =
     'update instalments set status = $2, due_at = $3 where checkout_id = $1 and number = 2';

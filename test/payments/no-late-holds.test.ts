@@ -130,7 +130,8 @@ test('a request that was sent a moment ago is not taken for lost, and its hold i
     await paying.gateway.fault(held);
     assert.equal((await shopper.pay(3)).status, 'paying');
     if (leave === 'cancels') await shopper.cancel(3);
-    // On the merchant's clock the key is forgotten; the real clock has not moved.
+    // On the merchant's clock the gateway has forgotten the idempotency key. The real clock has not
+    // moved.
     await paying.service.deps.database.pool.query(
       'update merchants set clock_ahead_ms = $2 where id = $1',
       [account.merchant.id, 25 * 3_600_000],

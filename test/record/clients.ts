@@ -18,7 +18,7 @@ const itemsOfPage = 20;
 
 type Scene = {
   recorder: Recorder;
-  /** The address of a node that a request goes to. */
+  /** Chooses the node that the next request goes to, and returns its address. */
   node(): string;
   merchants: TestMerchant[];
   gateway: Pick<GatewayUnderTest, 'tokenFor'>;

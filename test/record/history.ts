@@ -59,7 +59,7 @@ export type Operation<N extends CallName = CallName> = {
 }[N];
 
 export type Recorder = {
-  /** Does the work and records it. Returns null if it threw: then its answer is unknown. */
+  /** Does the work and records it. Returns null if the work threw: then the answer is unknown. */
   record<N extends CallName>(
     client: string,
     call: N,

@@ -14,8 +14,8 @@ import { sign as signAsService, verifySignature } from '#platform/signing/signat
 import { sign, verifyCallback } from '../../sdk/src/index.ts';
 import { isLong } from '../support/service.ts';
 
-// The shared vectors, for everything that signs: the service, the SDK, and the examples of the
-// guides, each in its own language if the machine can run it.
+// Runs the shared test vectors against everything that signs: the service, the SDK, and the
+// examples of the guides, each in its own language if the machine can run it.
 
 type Vector = {
   name: string;

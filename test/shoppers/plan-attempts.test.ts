@@ -156,7 +156,7 @@ test('a card that the bank forbids is recognised when it is entered again, and i
   await paying.clearFaults();
   assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'card_refused');
   assert.equal(await requests(), asked + 1);
-  // The card is now as if it had been stored again before it was declined.
+  // The stored card now has another id, as if it had been stored again before it was declined.
   const { deps } = paying.service;
   const stored = "update stored_cards set card_ref = 'pm_again' where checkout_id = $1";
   await deps.database.pool.query(stored, [shopper.id]);
@@ -556,8 +556,8 @@ test('a hold is voided only when no refund in progress may return a part to it',
   const fault = await paying.gateway.fault({
     ...{ fault: 'error_before', method: 'POST', path: '/v1/refunds' },
   });
-  // This refund would leave 500 cents of the hold, so it takes 500 cents less from the hold and
-  // takes them from the card.
+  // This refund would leave 500 cents of the hold, which is less than the gateway's minimum. So it
+  // takes 500 cents less from the hold, and returns them to the card from the collected payment.
   const first = await refundNow(paying, shopper, 99_500);
   assert.equal(first.status, 'pending');
   const second = await refundNow(paying, shopper, 1_000);

@@ -80,7 +80,7 @@ async function assertHeard(shopper: Shopper): Promise<void> {
     const numbers = declines
       .filter((one) => one.instalment === instalment)
       .map((one) => one.number);
-    // The declines between the first and the last are not announced.
+    // Only the first decline is checked here. Those between it and the last are not announced.
     if (number !== Math.min(...numbers)) continue;
     const about = `payment ${instalment}, attempt ${number}`;
     const message = messages.find((one) => one.kind === 'declined' && one.about === about);

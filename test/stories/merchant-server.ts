@@ -123,7 +123,7 @@ export function createMerchantServer({ story, paying, account, tell, time }: Sce
       if (!one) return null;
       return { about: `repeats its ${one.about}`, run: (process) => request(one, process) };
     },
-    /** Repeats what got no answer, without faults. */
+    /** Repeats the requests that got no answer, this time without faults. */
     async repeatAll(): Promise<void> {
       for (const one of [...unanswered]) {
         await request(one, service);

@@ -30,7 +30,7 @@ export type Operation = {
   run(deps: Deps, operator: string): Promise<unknown>;
 };
 
-/** The operations that may come before another one. */
+/** For each operation, the earlier ones that lead to it if they have not happened yet. */
 export const earlier: Partial<Record<string, Operation['does'][]>> = {
   'retry refund': ['approve'],
   submit: ['stage'],
@@ -41,7 +41,7 @@ export const earlier: Partial<Record<string, Operation['does'][]>> = {
 
 type Row = { kind: string; id: string; status: string; amount: number; number: number };
 
-/** The actions for the rows as they are now. They may have changed when an operator begins. */
+/** The actions for the rows as they are now. The rows may change before an operator begins. */
 export async function listOperations({ paying, account, ordered }: Scene): Promise<Operation[]> {
   const { rows } = await paying.service.deps.database.pool.query<Row>({
     name: 'story operations',

@@ -219,7 +219,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const { next, due } = await time.look();
     if (next === null && story.theme !== 'payouts') return false;
     await time.nextDue(0, due);
-    // Some payments are disputed after they were paid out.
+    // Other stories have payouts now and then, so that some payments are disputed after a payout.
     const pays = story.theme === 'payouts' || laters % 4 === 0;
     laters += 1;
     await time.work([], pays);
@@ -297,8 +297,9 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await resume();
     return due;
   });
-  // A short story has little due work. The merchant repeats its request, or a worker finds nothing.
-  // The first step of an action always comes, so three entries are enough.
+  // In a short story there is too little due work for three faults. The others strike here, while
+  // the merchant repeats a request or a worker looks for due work. They strike at the first step,
+  // which every action has, so the three entries that are left in `rest` are enough.
   let hasRepeated = false;
   for (let next = takeFault(); next; next = takeFault()) {
     const who = shop.repeat() ? ['merchant', 'repeat'] : ['worker 1', 'collect'];
@@ -314,7 +315,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   await world.leave(paying, account);
 }
 
-/** Creates a merchant without rate limits. One statement lifts them all. */
+/** Creates a merchant without rate limits. One statement lifts all of them, which is cheaper. */
 async function createStoryAccount({ service }: Paying, { refunds }: Story): Promise<Account> {
   const account = await createAccount(service, { refund_mode: refunds, limits: 'spec' });
   await service.deps.database.pool.query({
@@ -389,7 +390,8 @@ async function isOwed({ paying, account, story }: Scene): Promise<boolean> {
 }
 
 /**
- * Lets both people carry out the operation. Only a return is not yet confirmed by the second one.
+ * Lets both people carry out the operation, except the return of a payout: only the first person
+ * states it here, and the second person has yet to confirm it.
  */
 async function prepare(scene: Scene, operation: Operation, second: string): Promise<void> {
   const { paying, account, ordered, say } = scene;

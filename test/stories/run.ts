@@ -26,11 +26,11 @@ const { values } = parseArgs({
 const count = Number(values.count ?? 1);
 const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
 const { replay = null } = values;
-/** A process plays this many, and prints a line when it begins: that shows how far a run is. */
+/** A process plays this many stories, and prints a line when it begins, to show the progress. */
 const partStories = 200;
 const print = (line: string) => void process.stderr.write(`${line}\n`);
 
-// A part of a run plays on the server of the whole run.
+// A process with this variable plays one part of a run, on the PostgreSQL server of the whole run.
 if (process.env.TRANCHE_STORIES_PART === undefined) await playAll();
 else {
   const { playStories } = await import('./tell.ts');
@@ -76,7 +76,7 @@ function share(atOnce: number): Part[] {
   });
 }
 
-/** Waits for all of them, because they share a server. */
+/** Plays all parts, and waits for every one even if one fails, because they share a server. */
 async function playParts(parts: Part[], atOnce: number, env: NodeJS.ProcessEnv): Promise<Told[]> {
   const left = parts.values();
   const told: Told[] = [];

@@ -63,7 +63,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
   }
 
   async function resolve(id: string, outcome: string, isWithheld = false): Promise<void> {
-    // The other protocol does not say when the money comes back.
+    // Hyperswitch's protocol does not say when the money comes back.
     const withheld = String(isWithheld && gateway.protocol === 'stripe');
     const form = { outcome, withheld };
     const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, form);

@@ -54,7 +54,7 @@ export type Actor = {
   waiting: Step[];
   /** Steps that were started and have not ended; a statement has its backend's pid. */
   running: Set<Running>;
-  /** Whether all of them waited for locks at the last look. */
+  /** Whether all running steps waited for locks when the stage last looked. */
   isStuck: boolean;
   /** Whether the caller has an answer. Work that continues after it belongs to the actor too. */
   isAnswered: boolean;
@@ -232,8 +232,8 @@ export function createStage(databaseUrl: string, random: Random) {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       if (holder?.isLost) return Promise.reject(lost());
       if (!holder) return query(...args);
-      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next
-      // statement.
+      // BEGIN is sent together with the next statement. A time limit on locks that came with it is
+      // left out, because only the schedule ends a wait for a lock.
       if (/^begin\b/.test(text)) {
         holder.begins = true;
         return Promise.resolve();
@@ -333,7 +333,7 @@ export function createStage(databaseUrl: string, random: Random) {
     const { pool } = deps.database;
     pool.connect = (() =>
       mortal(self, () => during(acting.getStore(), null, connect))) as typeof pool.connect;
-    // The pool's own function would pass a callback to `connect`.
+    // The pool's own `query` passes a callback to `connect`, which the function above ignores.
     pool.query = (async (...args: Parameters<typeof pool.query>) => {
       const client = await pool.connect();
       try {
@@ -347,7 +347,7 @@ export function createStage(databaseUrl: string, random: Random) {
     }) as typeof pool.query;
     let app: FastifyInstance | null = null;
     const self: Process = {
-      // A worker needs no app.
+      // The app is made when it is first used, because a process that is only a worker needs none.
       get app() {
         app ??= serveOn(self.deps, serve);
         return app;
@@ -644,7 +644,8 @@ function serveOn(
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
-    // An injected request has no socket. Closing it leaves the caller without an answer.
+    // An injected request has no real socket, so closing its socket destroys the response instead:
+    // the caller then gets no answer.
     Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
   });
   app.register(named((api: FastifyInstance) => serve(api, deps)));

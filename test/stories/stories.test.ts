@@ -42,8 +42,8 @@ test('a story that is played again takes the same steps', async () => {
   for (let times = 0; times < 2; times += 1) {
     const { steps, log, failure } = await playSeed(world, replayed);
     assert.equal(failure, null);
-    // Every play has a merchant with its own ids, the service without faults has caches, and log
-    // lines have times.
+    // Some lines differ between plays of one story. Every play has a merchant with its own ids, the
+    // statements of the service without faults depend on its caches, and log lines contain times.
     const own = log.filter((line) => !/^(service|log):/.test(line));
     plays.push([...steps, ...own].map((line) => line.replaceAll(/[0-9a-f-]{36}/g, 'id')));
   }

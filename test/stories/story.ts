@@ -19,7 +19,7 @@ export type Move = {
 
 export type Story = {
   protocol: 'stripe' | 'hyperswitch';
-  /** A merchant whose payments are disputed, or whom the service pays, has further moves. */
+  /** Stories about disputes and payouts have further moves, besides those of a plain plan. */
   theme: Theme;
   refunds: 'manual' | 'auto';
   term: number;
@@ -185,7 +185,10 @@ const restFaults = [
   'error before',
 ] as const;
 
-/** Three of this many faults strike, even if many come after the last step of an action. */
+/**
+ * The number of entries in `rest`. Many come to nothing, because their step is beyond the last step
+ * of the action. Of this many, three strike.
+ */
 const restMax = 16;
 
 export const choices: fc.Arbitrary<Choices> = fc.tuple(
@@ -196,7 +199,10 @@ export const choices: fc.Arbitrary<Choices> = fc.tuple(
   fc.array(fc.tuple(fc.nat(999), fc.nat(999)), { minLength: 0, maxLength: restMax, size: 'max' }),
 ) as fc.Arbitrary<Choices>;
 
-/** A seed's choices. fast-check shrinks them; its own samples for successive seeds are alike. */
+/**
+ * A seed's choices. fast-check only shrinks them: the samples that it would draw itself for
+ * successive seeds are too much alike.
+ */
 export function choicesOf(seed: number): Choices {
   const next = seededNumbers(seed);
   const nat = (max: number) => Math.floor(next() * (max + 1));

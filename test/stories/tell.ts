@@ -91,7 +91,7 @@ async function shrink(
   const end = performance.now() + shrinkSeconds * 1000;
   let world = await again();
   const isFine = async (candidate: Choices): Promise<boolean> => {
-    // From then on nothing more is left out, and the search ends.
+    // Once the time is up, every smaller story counts as fine, which ends the search.
     if (found.length > 0 && performance.now() > end) return true;
     const story = storyOf(candidate);
     const played = await play(world, story, seed);

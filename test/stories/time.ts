@@ -29,7 +29,7 @@ export const dueWork = {
 } as const satisfies Record<string, { does: string; run(deps: Deps): Promise<unknown> }>;
 export type DueTable = keyof typeof dueWork;
 
-/** Their rows fall due again and again, so they do not keep a story from ending. */
+/** Tables whose rows fall due again and again. Their due rows do not keep a story from ending. */
 const recurring: DueTable[] = ['payout_days', 'statement_months'];
 export const isRecurring = (table: DueTable) => recurring.includes(table);
 
@@ -46,7 +46,7 @@ type Due = { name: DueTable; due_at: string; leased_until: string | null; is_due
 
 type Next = Temporal.Instant | null;
 
-/** Delays of more than a week are rare: after a week a hold lapses, and few stories should end so. */
+/** Few delays exceed a week: a hold lapses after a week, and few stories should end like that. */
 const lateHours = [
   ...[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
   ...[3, 3, 22, 22, 25, 25, 24 * 3, 24 * 8, 24 * 33],

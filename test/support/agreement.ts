@@ -94,7 +94,7 @@ export async function assertAgreed(
   const given = books.refunds.filter(({ status }) => status === 'succeeded');
   assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway refunded');
   const backToCard = parts.filter(({ kind }) => kind === 'card');
-  // One refund at the gateway returns all parts that were taken from one of its payments.
+  // All parts of our refund that were taken from the same payment are one refund at the gateway.
   const together = Map.groupBy(
     backToCard
       .filter(({ status }) => status === 'done')

@@ -5,8 +5,8 @@ const lastBefore = 0xd7ff;
 const halves = 0x800;
 
 /**
- * Any Unicode character, like `unit: 'binary'` of fast-check. That first makes a table of all
- * characters, which costs each process a second.
+ * Any Unicode character, like `unit: 'binary'` of fast-check. That unit is not used here, because
+ * it first makes a table of all characters, which costs each process a second.
  */
 export const anyCharacter = fc.integer({ min: 0, max: 0x10ffff - halves }).map(
   (number) => String.fromCodePoint(number > lastBefore ? number + halves : number),

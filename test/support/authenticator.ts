@@ -51,7 +51,7 @@ export function createAuthenticator() {
   ]);
 
   return {
-    /** The keys, for a service that knows the passkey already and a browser that has it. */
+    /** The passkey, for a test that registers it at the service and in a browser by itself. */
     credential: {
       id: credentialId,
       publicKey: cose,

@@ -58,7 +58,8 @@ axe.utils.nodeSerializer.update({
 });`;
 
 /**
- * Axe skips disabled elements and cannot judge covered ones, so neither can stand for other texts.
+ * Returns the combinations that axe measured. Axe skips disabled elements and cannot judge covered
+ * ones, so the combination of such an element does not count as known.
  */
 const measuredScript = `({ results }) => results
   .flatMap(({ id, nodes }) => (id === 'color-contrast' ? nodes : []))

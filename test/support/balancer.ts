@@ -5,7 +5,7 @@ import { request } from './http.ts';
 
 // A load balancer in front of several nodes, like HAProxy in ops/container/haproxy.cfg: it polls
 // each node's /readyz, sends requests to the ready nodes in turn, and keeps its connections to them
-// open. It never sends a request twice, so the client notices when a node cuts one off.
+// open. It never sends a request twice, so the client notices when a node cuts off a request.
 
 const checkMilliseconds = 250;
 

@@ -26,7 +26,7 @@ export type ConsoleScene = {
 
 /** Starts a console with merchants, shoppers, payouts, alerts and differences to look at. */
 export async function startConsoleScene(): Promise<ConsoleScene> {
-  // Nothing listens at this address, but a trace still has its id.
+  // With an exporter's address the service gives traces their ids, although nothing listens there.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   const console = await startConsoleBrowser({ env });
   const { paying } = console;

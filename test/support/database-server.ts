@@ -48,7 +48,8 @@ export async function onDatabase<T>(
 ): Promise<T> {
   if (url === '') throw new Error('TEST_DATABASE_URL is missing: run the tests with npm test');
   const client = new pg.Client({ connectionString: url });
-  // A test may kill the server at any moment. The statement in flight fails as well.
+  // A test may kill the server at any moment. The error can be ignored here, because the statement
+  // in flight fails as well.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -58,7 +59,7 @@ export async function onDatabase<T>(
   }
 }
 
-/** Connections to the servers' own databases, which stay open for the files of this process. */
+/** Connections to the servers' own databases, which all test files of this process share. */
 const administrators = new Map<string, pg.Pool>();
 
 /** Runs a statement about whole databases on every node. */
@@ -86,7 +87,7 @@ export function urlThrough(port: number, database: string): string {
   url.host = `127.0.0.1:${port}`;
   // Otherwise the socket file of the server would be used.
   url.searchParams.delete('host');
-  // Tests of broken lines need the limits of production.
+  // Tests of broken connections need the time limit of production.
   url.searchParams.delete('connect_timeout');
   return url.href;
 }

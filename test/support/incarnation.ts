@@ -56,7 +56,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
     return rows.length === 0;
   }
 
-  /** Whether all that need a connection wait for another actor of the process to release one. */
+  /** Whether every step of the process that needs a connection waits until one is released. */
   function isQueued(process: Incarnation): boolean {
     const wanting = [...running].filter((one) => one.by === 'pool' && one.process === process);
     return process.deps.database.pool.waitingCount >= wanting.length;
@@ -148,7 +148,7 @@ export type Incarnation = {
    * what it sent may or may not arrive, and it does nothing more.
    */
   kill(): void;
-  /** Closes its connections to the database. It lives on without knowing what arrived. */
+  /** Closes the connections to the database. The process lives, but does not know what arrived. */
   cut(): void;
 };
 
@@ -158,7 +158,7 @@ export async function incarnate(
     databaseUrl: string;
     env: NodeJS.ProcessEnv;
     clock: Clock;
-    /** Whether each call that moves money first asks whether it may (decision 0097). */
+    /** Whether each call that moves money first asks the money guard (decision 0097). */
     isGuarded?: boolean;
     /** The part of the API that a test is about. */
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
@@ -235,8 +235,8 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Each call is a step. The money guard wraps it, so that the guard's statements and its reading
-  // of the gateway's heartbeats are separate steps.
+  // Each call to a gateway is a step. The money guard wraps these gateways, so that its statements
+  // and its reading of the gateway's heartbeats are separate steps.
   const stepped = eachGateway(
     openGateways(config.gateways, { clock, log }),
     (gateway) =>
@@ -285,7 +285,8 @@ export async function incarnate(
   };
   app.setValidatorCompiler(() => () => true);
   app.addHook('onRequest', async (request, reply) => {
-    // An injected request has no socket. Closing the answer leaves the caller without one.
+    // An injected request has no real socket, so closing its socket destroys the response instead:
+    // the caller then gets no answer.
     Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
   });
   app.register((api) => options.serve(api, self.deps));

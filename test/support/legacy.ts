@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { enableLegacy, type IssuedLegacyCredential } from '#purchases/legacy/enable-legacy.ts';
 import { type Account, type Answer, createAccount, type Service } from './service.ts';
 
-// A v1 shop plugin: it logs in, sends a checkout, and understands a form.
+// A v1 shop plugin, which logs in and sends a checkout as JSON or as a form.
 
 export type Plugin = IssuedLegacyCredential & { merchant_id: string };
 

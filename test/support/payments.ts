@@ -433,8 +433,8 @@ function shopperOf(
 }
 
 /**
- * No more payouts and statements fall due. Time passes for all merchants, and the days of those whose
- * test is over show nothing more.
+ * Stops payouts and monthly statements from falling due. Time passes for all merchants, and the
+ * payouts of merchants whose test is over would test nothing more.
  */
 export async function endPayouts({ service }: Pick<Paying, 'service'>): Promise<void> {
   for (const table of ['payout_days', 'statement_months']) {

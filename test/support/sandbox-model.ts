@@ -23,7 +23,8 @@ export async function copySandboxModel(dataDir: string): Promise<void> {
     if (isMade === null) await makeModel();
   });
   const cluster = await fs.lstat(path.join(model, 'postgres'));
-  // As root a cluster may be elsewhere, and copying the link would not copy the cluster.
+  // As root the cluster may be in another folder behind a link, and copying the link would not copy
+  // the cluster. Then the sandbox makes its own.
   if (!cluster.isSymbolicLink()) execFileSync('cp', ['-a', model, dataDir]);
 }
 

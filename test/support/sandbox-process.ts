@@ -123,7 +123,7 @@ export async function startSandbox(
       // A killed sandbox leaves its file behind, so this waits for a new one.
       if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
       return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
-      // A machine that also runs other tests may take long.
+      // The time limit is long, because the machine may be running other tests as well.
     },
     300,
   ).catch(async (error) => {

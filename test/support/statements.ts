@@ -20,7 +20,7 @@ export async function statementsOf(
   }
 }
 
-/** The driver's connection, which writes what the server reads. */
+/** The driver's connection. Its functions write the messages of PostgreSQL's protocol. */
 type Wire = {
   query(text: string): void;
   parse(statement: { name?: string; text: string }): void;

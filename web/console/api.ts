@@ -23,7 +23,7 @@ export function withQuery(path: string, query: Query = {}): string {
 
 const idleMs = 60_000;
 let lastInput = Date.now();
-/** The person used the page. */
+/** Remembers when the person last used the page. */
 export function noteInput(): void {
   lastInput = Date.now();
 }
@@ -117,9 +117,9 @@ export async function sendChange<T>(
 }
 
 /**
- * Reads rows that name people, such as a page of a list. A person who reads very many is asked for
- * the passkey. If they decline, the refusal says why the page shows nothing. `what` is the label of
- * what they wanted to see.
+ * Reads rows that name people, such as a page of a list. The server asks for the passkey after a
+ * person has read very many such rows. If the person closes that dialog, the page shows the
+ * server's refusal. `what` is the label of what they wanted to see.
  */
 export async function fetchList<T>(
   path: string,

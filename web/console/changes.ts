@@ -1,4 +1,4 @@
-/** The order of names in a list does not matter. */
+/** The text by which two values are compared. The order of names in a list does not matter. */
 const keyOf = (value: unknown) =>
   JSON.stringify(
     Array.isArray(value) && value.every((one) => typeof one === 'string')

@@ -184,7 +184,8 @@ export const shopPages: Record<string, { label?: string; about?: string } | null
 };
 
 /**
- * The navigation of a shop. Its settings are one page, unless the person looks at several shops.
+ * The navigation of the merchants' console, with texts worded for shops. Its settings lead straight
+ * to the page of `shop`, or to a list of shops if none is chosen.
  */
 export const inShopWords = (all: Group[], shop: string | null): Group[] =>
   all.map(({ title, places }) => ({

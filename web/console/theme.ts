@@ -5,8 +5,8 @@ import {
   type VariantColorsResolver,
 } from '@mantine/core';
 
-// The colours are in console.css, where light and dark differ. Mantine accepts a colour's name only
-// if a tuple exists for it.
+// The colours are variables in console.css, where light and dark differ. Mantine accepts a colour's
+// name only with a tuple of ten shades, so all ten are the same variable.
 const tuple = (name: string): MantineColorsTuple => {
   const value = `var(--${name})`;
   return [value, value, value, value, value, value, value, value, value, value];

@@ -47,7 +47,8 @@ export function useOpened(name: string): {
   const parameters = new URLSearchParams(search);
   const after = parameters.get('after') ?? '';
   const opened = parameters.get(name);
-  // Undefined until the page is shown: a link may open the row at once.
+  // `opened` is undefined before the first render. A row that is open in the first render was not
+  // opened from this list, so closing it must not go back in the browser's history.
   const shown = useRef<{ opened: string | null | undefined; isFromList: boolean }>({
     opened: undefined,
     isFromList: false,

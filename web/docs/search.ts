@@ -140,7 +140,7 @@ function storeKey(on: boolean): void {
     if (on) localStorage.removeItem(keyStoredAs);
     else localStorage.setItem(keyStoredAs, 'off');
   } catch {
-    // The choice ends with this page.
+    // The browser refuses to store the choice, so it only lasts until the reader leaves this page.
   }
 }
 
@@ -173,7 +173,8 @@ function open(search: Search): void {
 
 /**
  * The index is loaded as a script, because the page's policy allows no fetch, not even from this
- * server. A browser may remember that a script could not be loaded, but not under another fragment.
+ * server. After a failure a browser may not request the same address again, so each attempt to load
+ * the index has another fragment.
  */
 function load(search: Search): Promise<Found[]> {
   const path = `${document.body.dataset.search}#${search.loads}`;

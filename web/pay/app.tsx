@@ -55,8 +55,8 @@ export function App({
   async function prove(token: string, started: Payment) {
     setProof('opening');
     const answer = await openSession(path, token);
-    // If the link was used before, a browser that still has its session loses nothing. The page
-    // shows what the shopper can do.
+    // A link that was used before opens no session, but this browser may still have its session.
+    // The document that is read now tells, so the page shows what the shopper can do.
     await started.reload();
     setProof(answer);
   }
@@ -85,8 +85,8 @@ export function App({
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">
           {page !== null && isPayable(page) && (
-            // While a payment is in flight and the server cannot be reached, the page must promise
-            // nothing.
+            // Only an open checkout is certain not to have been charged. In every other state a
+            // payment may be in flight, so the notice makes no promise about money.
             <NoScript
               text={`${i18n.text('no_script')} ${page.status === 'open' ? i18n.text('nothing_charged') : ''}`}
             />

@@ -36,7 +36,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
   const consent = consentSentence(plan, i18n);
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const busy = isBusy(view);
-  // Some gateways take the card in the session of a payment that has begun.
+  // With some gateways the card is entered after the payment has begun, in its session.
   const isBefore = page.card_entry?.entersCard !== 'after';
   const mayPay = payment !== null && !busy && (!isBefore || card.form !== null);
 
@@ -84,7 +84,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
       <section
         class="card-details"
         aria-labelledby="card-heading"
-        // While it checks the card, the frame may move the focus to a field.
+        // The section is not inert during the check, because the frame may then focus a bad field.
         inert={busy && view.activity !== 'checking'}
       >
         {isBefore ? (

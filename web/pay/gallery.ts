@@ -20,7 +20,7 @@ type Gallery = {
   asked: { path: string; body: unknown }[];
   /** States whose page has posted a payment or a cancellation: later answers differ. */
   acted: Set<string>;
-  /** Whether the shop has no page for returning shoppers, so that they stay where they are. */
+  /** Whether shoppers stay on this page when they are done: the shop has no page for them. */
   staysOnPage: boolean;
 };
 

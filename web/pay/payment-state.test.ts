@@ -817,7 +817,8 @@ test('in every order of six events, the page pays only after `open` and with not
         assert.deepEqual([known.status, known.isUnanswered], ['open', false]);
         assert.equal(isBusy(tab.view), event.type === 'checked');
       }
-      // Only a page restored from the browser's cache forgets what it asked.
+      // A payment stays unanswered until an answer brings a document. A page that is restored from
+      // the browser's cache forgets what it asked.
       const forgets = event.type === 'restored' || (isAnswer && event.page !== null);
       const isUnanswered = asks?.step === 'pay' || (known.isUnanswered && !forgets);
       const asking = asks?.step ?? (isAnswer ? null : known.asking);

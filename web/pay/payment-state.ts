@@ -51,7 +51,7 @@ export type PlanRequest =
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
 type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token' | 'gateway'>;
-/** The card form has the card for a payment that has begun. */
+/** Confirms a payment that has already begun, with the card in the form. */
 type Confirm = { step: 'confirm' };
 export type CardRequest = FirstRequest | PlanRequest | Confirm;
 type Cancel = { step: 'cancel' } & CancelRequest;
@@ -62,8 +62,8 @@ export type Tab = {
   /** This tab's request whose outcome it has not seen yet. */
   asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
   /**
-   * The document at the time this tab last sent a payment. The shopper left any attempt that was
-   * waiting in it.
+   * The document as it was when this tab last sent a payment. If an attempt was waiting for the
+   * shopper in it (a session or a challenge), the shopper left that attempt for the new payment.
    */
   left: PayPage | null;
   /** The request that waits until its card is checked, and the number of that check. */
@@ -95,12 +95,12 @@ export type PayEvent =
   | { type: 'spoken'; page: PayPage; remembers: boolean }
   /** The page must ask for the state now. */
   | { type: 'due' }
-  /** Another tab or the passing of time may have changed the state. */
+  /** The shopper is back in this tab. Another tab or time may have changed the state meanwhile. */
   | { type: 'returned'; millisecondsSinceAsked: number }
   /** The browser shows the page from its cache, which may be long out of date. */
   | { type: 'restored' }
   | { type: 'waited' }
-  /** The shopper begins to do something else. */
+  /** The shopper begins something else, so a notice about the last attempt disappears. */
   | { type: 'dismissed' }
   | { type: 'chose_again' }
   | { type: 'continued_at_bank' };
@@ -126,9 +126,9 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 /** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
-/** Responses that say that nothing began, and how the page explains them. */
+/** The statuses with which the server refuses a request, and how the page explains each of them. */
 const refusals: Partial<Record<number, CardProblem | null>> = {
-  // The document that follows shows that the session has ended.
+  // The page then reads the document again, which shows that the session has ended.
   403: null,
   422: { key: 'outdated' },
   429: { key: 'limited' },
@@ -180,8 +180,8 @@ const purposeOf = ({ step }: PlanRequest): PlanAttempt['purpose'] =>
   step === 'plan/card' ? 'new_card' : 'plan_payment';
 
 /**
- * Whether an attempt in the document is the one that this tab asked for. The attempt that the
- * shopper left for that one may have succeeded meanwhile.
+ * Whether the attempt in the document is the one that this tab asked for. An attempt that the
+ * shopper left also counts once it has ended, because it may have succeeded meanwhile.
  */
 function isAnswer(attempt: PlanAttempt | null, request: PlanRequest, left: PayPage | null) {
   if (attempt?.purpose !== purposeOf(request)) return false;
@@ -215,7 +215,8 @@ function choose(tab: Tab, event: PayEvent): Reaction {
       return event.number === tab.newest ? takeAnswer(tab, event) : stay(tab);
     case 'spoken':
       if (isBusy(view)) return stay(tab);
-      // An answer to an earlier request would be in the old language.
+      // The new number makes the tab ignore answers to earlier requests, which would be in the old
+      // language.
       return accept({ ...tab, newest: tab.newest + 1 }, event.page, event.remembers);
     case 'due':
       return ask(tab, 'state', null);
@@ -292,7 +293,7 @@ function submit(tab: Tab, request: CardRequest, withCard: boolean): Reaction {
   const askedFor = isOnPlan ? purposeOf(request) : tab.view.askedFor;
   const begun = show(tab, { askedFor, problem: null, unfinished: false });
   if (!withCard) return send(show(begun, { activity: 'paying' }), request, null);
-  // An answer to an earlier request does not include this payment.
+  // The new number makes the tab ignore answers to earlier requests, which lack this payment.
   const number = tab.newest + 1;
   return stay(
     { ...show(begun, { activity: 'checking' }), newest: number, wanted: { number, request } },
@@ -352,7 +353,8 @@ function continueAtBank(tab: Tab): Reaction {
 
 function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction {
   const { step, status, page, remembers } = answer;
-  // Our rows do not know yet what the card form confirmed. Only the gateway knows.
+  // The card form has confirmed the payment at the gateway, and our rows do not show that yet.
+  // Repeating `confirm` makes the server ask the gateway.
   const isBegun = page?.status === 'begun' || page?.attempt?.status === 'begun';
   if (step === 'state' && isBegun && tab.asked === 'confirm') return ask(tab, 'confirm', {});
   if (page !== null) return accept(tab, page, remembers);
@@ -366,7 +368,7 @@ function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction
   return problem === undefined ? askLater(show(tab, { activity: 'lost' })) : refuse(tab, problem);
 }
 
-/** Nothing began. The shopper can continue with the current document. */
+/** The server refused the request, so nothing has begun. The shopper can continue on this page. */
 function refuse(tab: Tab, problem: CardProblem | null): Reaction {
   const unfinished = problem === null;
   const refused = show({ ...tab, asked: null }, { activity: 'idle', problem, unfinished });
@@ -375,16 +377,17 @@ function refuse(tab: Tab, problem: CardProblem | null): Reaction {
 
 function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   const { asked, left, view } = tab;
-  // The card form of another gateway needs another document.
+  // The payment moved to another gateway, whose card form needs the page to be loaded again.
   if (view.page !== null && page.gateway !== view.page.gateway) {
     const gone = show({ ...tab, asked: null }, { activity: 'leaving' });
     return stay(gone, { type: 'forget' }, { type: 'load_again' });
   }
-  // Without a session, the document does not have the attempt that was asked for.
+  // A shopper without a session gets a document without attempts, even if this tab asked for an
+  // attempt on the plan.
   if (page.attempt !== null || (asked !== null && left?.status === 'successful')) {
     return acceptAttempt(tab, page);
   }
-  // A payment that had not gone through may have gone through since.
+  // After a change of the status, an earlier notice that a payment did not go through may be wrong.
   const isSame = page.status === view.page?.status;
   const change = { page, activity: 'idle', unfinished: view.unfinished && isSame } as const;
   const shown = show({ ...tab, asked: null }, change);
@@ -393,14 +396,16 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
     case 'paying':
       return askLater(show(tab, { page, activity: 'idle' }));
     case 'begun': {
-      // The form confirmed nothing that the gateway knows of, or the request began nothing.
+      // The payment still waits for a card: the form's confirmation did not reach the gateway, or
+      // the request to pay did not replace the session that the shopper left.
       const isLeft = page.card_session?.client_secret === left?.card_session?.client_secret;
       const unfinished = asked === 'confirm' || (asked === 'pay' && isLeft);
       return stay(show(shown, { choosesAgain: false, unfinished }));
     }
     case 'challenge':
       if (!isPaying || page.challenge_url === null) return stay(shown);
-      // The request began nothing. At the bank the shopper would pay with the card that they left.
+      // The same challenge as before: the request began no new payment. The page must not send the
+      // shopper to the bank, where they would pay with the card that they left.
       if (page.challenge_url === left?.challenge_url) {
         return stay(show(shown, { choosesAgain: false, unfinished: true }));
       }

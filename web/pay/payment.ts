@@ -213,8 +213,9 @@ function leave(url: string, how: 'assign' | 'replace'): void {
   if (/^https?:\/\//i.test(url)) location[how](url);
 }
 
-// The browser keeps this only for the tab. If it refuses, a shopper who returns from the bank
-// follows a link instead of being redirected.
+// The key in the tab's session storage under which the page notes that this tab is paying. If the
+// browser refuses to store it, a shopper who returns from the bank follows a link to the merchant
+// instead of being redirected.
 const storageKey = 'tranche-paying';
 
 function remember(path: string): void {

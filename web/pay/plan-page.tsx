@@ -113,8 +113,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       </>
     );
   }
-  // While late payments are being paid, another notice replaces the one about them. A shopper may
-  // leave their bank's challenge and pay with another card.
+  // While late payments are being paid, another notice replaces the one about them. An attempt at
+  // the bank's challenge does not count: the shopper may leave it and pay with another card.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' && ['working', 'begun'].includes(page.attempt.status);
   const mayAttempt = payment !== null && !busy;
@@ -160,9 +160,9 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
 }
 
 /**
- * The plan shows the outcome of an attempt, except a decline, which stays in its panel. An attempt
- * that the plan has already shown closes a panel only if the shopper left that attempt for another
- * one, which did not begin.
+ * Whether the panel closes, so that the plan can show the outcome of the attempt. After a decline
+ * the panel stays open and shows it. The shopper may leave an attempt that waits for them and ask
+ * for another. If the other one did not begin, the panel closes and the plan shows the first again.
  */
 function closesPanel(attempt: PlanAttempt | null, isNew: boolean, unfinished: boolean): boolean {
   if (attempt?.status === 'done') return isNew && !unfinished;

@@ -31,8 +31,8 @@ async function request(
 }
 
 /**
- * The answer is the same for every address, so it reveals nothing. The mailed link opens this
- * panel.
+ * Asks for a one-time link by mail, which will open `panel`. The server answers in the same way for
+ * every e-mail address, so that it does not reveal which one belongs to the shopper.
  */
 export const sendLink = (path: string, email: string, panel: PlanPanel | null) =>
   request('POST', `${path}/link`, { email, ...(panel && { panel }) });

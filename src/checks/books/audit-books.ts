@@ -21,13 +21,14 @@ import {
 
 const firstId = '00000000-0000-0000-0000-000000000000';
 /**
- * Batches of this size do not slow requests down, and a million checkouts still take only hours.
+ * Batches of this size do not slow requests down, and auditing a million checkouts still takes only
+ * hours.
  */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
 /**
- * A check usually takes less time. If the books of a very large merchant take more (decision 0036),
- * another worker checks them too, and only one of the two moves the position.
+ * One range is usually audited in far less time. If the books of a very large merchant take longer
+ * (decision 0036), another worker audits them too, and only one of the two moves the position.
  */
 const leaseSeconds = 900;
 
@@ -76,7 +77,9 @@ export function describeDifference({ name, description, row }: Violation): strin
   return `${name}, ${description}: ${JSON.stringify(row)}`;
 }
 
-/** A batch of this size can be grouped in memory, and progress is reported after each batch. */
+/**
+ * The rows of this many checkouts can be grouped in memory. Progress is reported after each batch.
+ */
 const checkBatchSize = 5_000;
 const checkMerchantsMax = { merchants: 1_000, checkouts: 50_000 };
 /** How many ranges are checked at the same time. */

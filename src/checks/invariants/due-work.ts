@@ -1,6 +1,9 @@
 import type { Invariant } from './invariant.ts';
 
-/** A worker polls much more often. A minute leaves room for a loaded machine. */
+/**
+ * How long a row may be overdue. Workers look for due rows much more often, but a loaded machine
+ * may be slow.
+ */
 const graceSeconds = 60;
 
 export const dueWorkInvariants: Invariant[] = [

@@ -1,6 +1,7 @@
 import type { Invariant } from './invariant.ts';
 
-// A first payment that is being voided can no longer succeed, but another attempt can.
+// A first payment that is being voided does not count as in flight: it can no longer succeed, but
+// another attempt can.
 const inFlight = `(status in ('starting', 'begun', 'challenged')
   or status = 'voiding' and purpose <> 'first_payment')`;
 

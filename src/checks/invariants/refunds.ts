@@ -17,7 +17,8 @@ export const refundInvariants: Invariant[] = [
     name: 'M6',
     description:
       'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
-    // A grouped subquery finds the last round: a window function would read all parts by an index.
+    // A grouped subquery finds the last round. With a window function, PostgreSQL would read all
+    // parts through an index.
     sql: (within) => `
       select r.id, r.status, r.amount, r.kept
       from refund_requests r

@@ -33,7 +33,7 @@ export type Proof = {
 };
 
 export type ProveInput = {
-  /** Ends of the chain that were kept outside of the database. */
+  /** Ends of the chain of operators' actions that were kept outside of the database. */
   anchors: Anchor[];
   /** Files that went to the bank. */
   bankFiles: { name: string; content: Buffer }[];
@@ -172,7 +172,10 @@ async function compareExports(db: Handle, exports: RecordedExport[]) {
   return { differences, withoutDigest, payouts: rows.length };
 }
 
-/** The chain is compared with at most this many posted ends, one a day, the newest first. */
+/**
+ * The chain of operators' actions is compared with at most this many of its posted ends, the newest
+ * first. One is posted a day.
+ */
 const publishedMax = 20_000;
 
 export async function proveRecord(

@@ -22,8 +22,8 @@ export async function confirmAccess(
   await operate(deps, operator, 'operators confirm', async (db, now) => {
     const waits_since = await findAccessWait(db);
     if (waits_since === null) throw new OperatorError('There is nothing to confirm.');
-    // A stop has ended all access already. If there was no stop, the database may still be a
-    // backup.
+    // If money was stopped, the stop has ended all access already. Otherwise access ends here,
+    // because the database may be a restored backup.
     if ((await findAccessStop(db)) === null) await deps.endAccess(db, now);
     await moveAccessConfirmed(db);
     await moveAccessServer(db, { server: await readServer(db), at: now });

@@ -111,7 +111,10 @@ type Known = {
    * if it is the right one. A wrong account is compared again later.
    */
   account: { reason: string | null; at: number } | null;
-  /** The last comparison that failed. `problem` throws its error again for a moment. */
+  /**
+   * The last comparison that failed. For a short time after it, `problem` rethrows its error
+   * instead of comparing again.
+   */
   failure: { error: Error; at: number } | null;
 };
 
@@ -148,7 +151,8 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
 
     async accountProblem(gateway) {
       const guard = guardOf(gateway);
-      // A row that cannot be read says nothing about an account that is known to be right.
+      // Once the account is known to be right, the row is not read: a read that failed would say
+      // nothing about the account.
       if (guard.known.account?.reason === null) return null;
       return await findProblem(guard, knowAccount);
     },
@@ -233,11 +237,12 @@ async function findProblemAt(all: Guard[], guard: Guard): Promise<string | null>
 
 /**
  * Why the other gateways forbid moving money at this one, or null. Asked when the database has
- * moved to another server: a restore may have set a payment at another gateway back to not begun.
+ * moved to another server: it may be a restored backup, without the payments that were made at the
+ * other gateways since then.
  */
 async function findProblemOfOthers(others: Guard[]): Promise<string | null> {
   const reason = await findAnyProblem(others).catch((error: Error) => {
-    // This gateway refused nothing, so the error of another one must not count as its refusal.
+    // This gateway refused nothing, so a refusal by another gateway becomes an unknown outcome.
     throw error instanceof OutcomeUnknown
       ? error
       : new OutcomeUnknown(unknownReason(), 'no_answer');
@@ -322,7 +327,8 @@ async function knowRow({ deps, known, readRow }: Guard): Promise<void> {
 const isFresh = ({ clock }: GuardDeps, at: number) => clock.monotonic() - at < freshMilliseconds;
 
 async function readRow({ deps, name, known }: Guard): Promise<void> {
-  // A heartbeat that this process writes during the read may be missing from the result.
+  // The row that is read may lack a heartbeat that this process writes during the read. So the row
+  // is compared with the highest heartbeat known before.
   const { highestHeartbeat } = known;
   const row = await readNamedHeartbeat(deps, name);
   known.reason = row.stopped_reason;
@@ -400,7 +406,8 @@ async function raise({ deps, name, known }: Guard): Promise<string | null> {
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
   const gateway = deps.gateways.of(name);
   const written = { heartbeat_ref, database: row.id, gateway: name };
-  // One of several exports at once may overwrite a later heartbeat, so write the newest one again.
+  // Several payout exports may write heartbeats at once, so an older count may overwrite a newer
+  // one at the gateway. Write until the gateway has the newest count.
   for (let count = heartbeat, newest = heartbeat; ; count = newest) {
     await gateway.writeHeartbeat({ ...written, count });
     newest = (await readHeartbeat(deps.database.db, name)).heartbeat;
@@ -444,8 +451,8 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
   await transaction(deps, async ({ db }) => {
     if (!(await stopMoney(db, at, reason))) return;
     await deps.endAccess(db, at);
-    // All sessions, links and tokens that the restore brought back have ended, so those of this
-    // server are new.
+    // All sessions, links and tokens that the restore brought back have ended, so access may be
+    // opened on this server: any new ones were created on it.
     await moveAccessServer(db, { server: await readServer(db), at });
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });

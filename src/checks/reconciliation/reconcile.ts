@@ -86,8 +86,8 @@ type Progress = (checked: number) => void | Promise<void>;
 /**
  * Reads through the gateway's records and compares each with our rows, then looks for rows of ours
  * that the gateway does not have. Each difference is an alert, raised once. The gateway's fees are
- * posted on the way. With a `recorder`, what the gateway did and we do not know is recorded
- * (decision 0098).
+ * posted on the way. With a `recorder`, what the gateway did without this database knowing is
+ * recorded (decision 0098).
  *
  * The position in the records and the differences are rows, so a run that was interrupted
  * continues, and the memory of the process does not grow with the number of records.
@@ -338,8 +338,9 @@ async function noteUnseen(
 }
 
 /**
- * Records or reports every difference of the run, the oldest first: a refund needs its payment.
- * Disputes come last. They pause plans, and the service may have charged before it learnt of them.
+ * Records or reports every difference of the run, the oldest first, because a refund can be
+ * recorded only after its payment. Disputes come last: a dispute pauses its plan, but the service
+ * may have charged before it learnt of the dispute, and those charges have to be recorded first.
  */
 async function settleDifferences(
   deps: ReconcileDeps,
@@ -369,7 +370,9 @@ async function settleDifferences(
   }
 }
 
-/** Each batch renews the lease. A killed process delays the run by this much. */
+/**
+ * Each batch renews the lease. If the process is killed, the run is delayed by at most this much.
+ */
 const dailyLeaseSeconds = 1_800;
 const daySeconds = 86_400;
 /** An operator is alerted if no run has ended for a day and a half. */

@@ -23,7 +23,8 @@ export type OwnRow = {
   /** When a hold should have been captured; null if it is not a hold or is paused. */
   captures_at: Timestamp | null;
   /**
-   * For a first payment whose outcome is not known yet: `unsent` if no request for it was recorded.
+   * For a first payment whose outcome is not known yet: `unsent` if no request for it was recorded,
+   * otherwise `open`. Null for everything else.
    */
   attempt: 'unsent' | 'open' | null;
 };
@@ -345,8 +346,8 @@ export async function listRequestDifferences(
 }
 
 /**
- * Claims the daily run of a gateway. The very first call only sets its time: a service that has
- * just started has other work.
+ * Claims the daily run of a gateway. The very first call only schedules the run for tomorrow,
+ * because a service that has just started has other work.
  */
 export async function claimDailyRun(
   client: Client,

@@ -50,7 +50,7 @@ export type RecordingDeps = ReconcileDeps &
 /** Our rows already match the gateway's record: an earlier run has recorded it. */
 class AlreadyRecorded extends Error {}
 
-/** Shoppers got all messages before the database was restored. */
+/** Shoppers got the messages about these events before the database was restored. */
 const silent = { sendsMessages: false };
 
 /**
@@ -173,13 +173,14 @@ async function recordLostPayment(
     await recordLostCharge(deps, db, key, { ...charge, scheme: live?.scheme ?? null });
     return 'all';
   });
-  // The capture is a separate action. If it cannot be recorded, the plan exists and is blocked.
+  // The capture is recorded by an action of its own. If that fails, the plan already exists and its
+  // checkout is blocked.
   if (recorded === 'purchase') await recordLostPayment(deps, merchant, checkout_id, record);
 }
 
 /**
  * Reads details that a list does not contain: the time of a hold, and the ids of the card network.
- * Only a first payment cannot be recorded without them.
+ * If they cannot be read, everything but a first payment is recorded without them.
  */
 async function readLive(deps: RecordingDeps, merchant: Merchant, record: GatewayRecord) {
   const gateway = deps.gateways.of(deps.gateway);

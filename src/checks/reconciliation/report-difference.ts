@@ -10,8 +10,8 @@ import type { RunDifference } from './reconciliation.sql.ts';
 const cannotRecord = 'It cannot be recorded: ';
 
 /**
- * Raises one alert for a difference. A difference that still blocks its checkout keeps its alert;
- * `why` says why it blocks. Returns the alert's id.
+ * Raises an alert for a difference, unless there is one already. `why` says why the difference
+ * cannot be recorded: its alert blocks the checkout. Returns the alert's id.
  */
 export async function reportDifference(
   deps: ReconcileDeps,
@@ -29,11 +29,12 @@ export async function reportDifference(
   const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
   const { db } = deps.database;
   const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
-  // An earlier run may have found this under another kind.
+  // An earlier run may have found this difference under another kind and blocked the checkout.
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. The reason is
-  // not compared: a continued run may find another reason, because the payment is paused by then.
+  // An alert that blocks a checkout says how to release it, so an operator must see it: a closed
+  // alert does not count. The reason is not compared, because a continued run may find another
+  // reason: the payment is paused by then.
   const starts = why === null ? [`${subject} `] : [`${what} ${cannotRecord}`];
   // An alert that was raised when there was only one gateway does not name it.
   if (why === null && !isAlone) starts.push(`The gateway's ${record} `);

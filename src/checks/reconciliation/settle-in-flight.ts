@@ -57,8 +57,8 @@ async function settleEnded(
 }
 
 /**
- * An attempt that cannot be settled now is left to the service, so that it does not delay the
- * others.
+ * Settles one row. If that is not possible now, the row is left to the service, so that it does not
+ * delay the others.
  */
 async function tried(
   deps: SettlingDeps,

@@ -3,7 +3,10 @@ import type { Clock } from '#platform/shared/clock.ts';
 
 const pausesMax = 6;
 
-/** Calls `read`, and repeats it after ever longer waits while the gateway asks for less. */
+/**
+ * Calls `read`. While the gateway answers that it gets too many requests, repeats the call after
+ * ever longer waits.
+ */
 export async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
   for (let pauses = 0; ; pauses += 1) {
     try {

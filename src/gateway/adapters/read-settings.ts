@@ -79,8 +79,8 @@ const testGatewaySetting = 'TEST_GATEWAY_URL';
 export const closedSetting = 'CLOSED';
 
 /**
- * The prefix of a gateway's settings: `GATEWAY_PEACH_` stands before the names that a single
- * gateway has.
+ * The prefix of the settings of one of several gateways. For the gateway `peach`, `GATEWAY_PEACH_`
+ * stands before the names of a single gateway's settings.
  */
 export const prefixOf = (name: GatewayName) => `GATEWAY_${name.toUpperCase()}_`;
 

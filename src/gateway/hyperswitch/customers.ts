@@ -15,8 +15,8 @@ type CustomerCalls = Pick<
 >;
 
 /**
- * The gateway cannot store notes on an account. A customer without payments serves as a note. Its
- * metadata is replaced as a whole, so each heartbeat slot has a customer of its own.
+ * The gateway cannot store notes on an account, so customers without payments serve as notes. An
+ * update replaces a customer's metadata as a whole, so each heartbeat slot has its own customer.
  */
 const heartbeats = 'tranche_heartbeats';
 const slotId = (slot: number) => `${heartbeats}_${slot}`;

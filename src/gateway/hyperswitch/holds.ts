@@ -6,8 +6,8 @@ import { retrieve } from './look-up.ts';
 import { hasLapsed, isUnheard, mayBeApproved, undecidedError } from './states.ts';
 
 /**
- * Payments that can be cancelled. The server would also cancel one that was captured in part: then
- * it could not be refunded any more.
+ * The statuses in which we cancel a payment. The server would also cancel a payment that was
+ * captured in part, but could not refund it any more.
  */
 const cancellable = [
   'requires_payment_method',
@@ -17,7 +17,7 @@ const cancellable = [
   'partially_authorized_and_requires_capture',
 ];
 
-/** The reason distinguishes a hold that could not be voided from a payment that was declined. */
+/** A hold that could not be voided is `failed`, like a declined payment, but has this reason. */
 const voidReason = 'the payment is not needed';
 
 /**

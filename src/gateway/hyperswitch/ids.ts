@@ -26,5 +26,5 @@ export const verificationId = (attempt_id: string) => idOf('ver', attempt_id);
 export const isVerification = (payment_id: string) => payment_id.startsWith('ver_');
 export const customerId = (checkout_id: string) => idOf('cus', checkout_id);
 
-/** The id is made from the key: a refund that failed is repeated under another key. */
+/** The id is made from the key, because a failed refund is repeated with another key and id. */
 export const refundId = (key: string) => idOf('ref', key);

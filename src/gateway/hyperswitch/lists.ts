@@ -9,10 +9,10 @@ type Page = { data: Payment[]; next: string | null };
 /**
  * One page of payments, newest first. `after` is the `next` of the page before.
  *
- * The real server compares the times of creation, and its cursors include the payment that they
- * name. `ending_before` therefore gives the older payments, and also that one and all others that
- * were created at the same time. `next` is the cursor with the other ids of that time, so that none
- * comes twice.
+ * The real server pages by the time of creation. So `ending_before` gives the older payments, and
+ * also the payment that it names and all others that were created at the same time. `next` is the
+ * id to send, followed by the other ids of that time that were already returned, so that the
+ * following page can leave them all out.
  */
 export async function listPage(
   api: HyperswitchApi,

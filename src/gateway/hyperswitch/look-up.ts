@@ -2,7 +2,10 @@ import type { MerchantTime } from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 
-/** The acquirer may know more, for example if a shopper approved a challenge and did not return. */
+/**
+ * The statuses in which the acquirer may know more than the gateway, for example if a shopper
+ * approved a challenge and did not return.
+ */
 const undecided = ['processing', 'requires_customer_action', 'requires_merchant_action'];
 
 /**
@@ -22,7 +25,7 @@ async function read(api: HyperswitchApi, merchant: MerchantTime, id: string): Pr
   if (!undecided.includes(stored.status) || !api.mayAskAcquirer(id, merchant)) return stored;
   return await api
     .call<Payment>('GET', `${path}?force_sync=true`, { merchant })
-    // The stored state is true while another request is changing the payment. `fail` throws every
-    // other refusal, so that none of them means that the payment does not exist.
+    // While another request is changing the payment, the state that was just read counts. `fail`
+    // converts every other refusal, so that `find` takes none for a payment that does not exist.
     .catch((error) => (isCode(error, codes.busy) ? stored : fail(error)));
 }

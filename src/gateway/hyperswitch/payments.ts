@@ -60,7 +60,8 @@ export async function create(
         `the gateway made this payment for ${found.amount} cents, not ${body.amount} cents`,
       );
     }
-    // The server changes the use of a card that the acquirer cannot charge later.
+    // Only the presence is compared: the server changes `off_session` to `on_session` if the
+    // acquirer cannot charge the card later.
     if (Boolean(found.setup_future_usage) !== (body.setup_future_usage !== undefined)) {
       throw new RequestRefused('the gateway has a payment for this attempt with another term');
     }
@@ -106,7 +107,7 @@ async function listInstalmentPayments(
   const listed = (await listAll(api, merchant, wanted.customer_ref)).filter((payment) => {
     const { checkout_id, instalments, instalment } = payment.metadata ?? {};
     if (checkout_id !== wanted.checkout_id || payment.amount === 0) return false;
-    // A shopper may have paid several at once.
+    // A shopper may have paid several instalments at once.
     const covered = String(instalments ?? instalment ?? '').split(',');
     return wanted.instalments.some((number) => covered.includes(String(number)));
   });
@@ -194,8 +195,9 @@ const withStored = (customer_id: string, card_ref: string) => ({
 });
 
 /**
- * The stored card is gone, or the amount can never be charged. A retry cannot help. The server
- * answers in the same way if the operator's own settings are missing, so the card is looked up.
+ * The decline of a charge that can never succeed: the stored card is gone, or the gateway refuses
+ * the amount. The server also says that the card is missing if the operator's own settings are, so
+ * the card is looked up.
  */
 async function declinedForGood(
   api: HyperswitchApi,

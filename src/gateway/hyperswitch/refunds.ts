@@ -45,9 +45,9 @@ export function refundCalls(
         return refundState(await api.call<Refund>('POST', '/refunds', { merchant, body }));
       } catch (error) {
         if (!isCode(error, codes.exists, ...refused)) fail(error);
-        // The server looks at the amount and at the number of refunds before it looks at the id,
-        // and counts the first request against its repetition. The refund has failed only if the
-        // server does not have it.
+        // The server checks the amount and the number of refunds before it checks the id. So it may
+        // refuse a repeated request because of the refund that the first request made. The refund
+        // has failed only if the server does not have it.
         const found = await find(api, merchant, body.refund_id);
         if (found !== null) return refundState(sameAmount(found, amount));
         if (isCode(error, codes.exists)) fail(error);

@@ -33,7 +33,8 @@ export function paymentState(payment: Payment, now: Timestamp): PaymentState {
       };
     case 'succeeded':
     case 'partially_captured':
-      // Money that was taken is recorded in the end, even if the card is never stored.
+      // Wait until the server has stored the card, but only for a time: money that was taken must
+      // be recorded even if the card is never stored.
       if (lacksCard(payment) && mayGoOn(payment, now)) {
         return { outcome: 'processing', payment_ref };
       }
@@ -185,8 +186,8 @@ export function verificationState(payment: Payment, now: Timestamp): CardVerific
 export const verifiedReason = 'the card is verified';
 
 /**
- * Whether the acquirer can charge the stored card without the shopper. If it has no agreements for
- * later charges, the server changes the use of the card.
+ * Whether the acquirer can charge the stored card without the shopper. If the acquirer has no
+ * agreements for later charges, the server changes `setup_future_usage`.
  */
 const isChargeable = ({
   setup_future_usage,

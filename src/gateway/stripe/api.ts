@@ -9,7 +9,10 @@ import { stripeSettings } from './settings.ts';
 export type StripeApi = {
   readonly stripe: Stripe;
   readonly settings: GatewaySettings;
-  /** Every POST carries a key, because the SDK repeats a request whose connection was closed. */
+  /**
+   * The options of a request. Every POST carries an idempotency key, because the SDK repeats a
+   * request once if its connection was closed, even without `maxNetworkRetries`.
+   */
   options(merchant: MerchantTime, key?: string): Stripe.RequestOptions;
 };
 
@@ -22,7 +25,8 @@ export function openStripeApi(settings: GatewaySettings): StripeApi {
     port: api.port || (api.protocol === 'https:' ? 443 : 80),
     protocol: api.protocol === 'https:' ? 'https' : 'http',
     timeout: settings.timeoutMs ?? 15_000,
-    // The caller keeps a row open and retries. Retries by the SDK would only delay that.
+    // The caller records the request as unfinished and retries it itself. Retries by the SDK would
+    // only delay the caller's.
     maxNetworkRetries: 0,
     telemetry: false,
   });

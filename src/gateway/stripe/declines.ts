@@ -84,13 +84,19 @@ export function declinedByBank(error: unknown): Declined | null {
   return { outcome: 'declined', payment_ref, decline: declineOf(error as CardRefusal) };
 }
 
-/** The token came from the browser. Entering the card again gives a new token. */
+/**
+ * The decline of a payment whose card token the gateway refuses; null for any other error. The
+ * shopper can enter the card again, which gives a new token.
+ */
 export function declinedToken(error: unknown): Declined | null {
   if (!isTokenRefused(error)) return null;
   return { outcome: 'declined', payment_ref: null, decline: cardToEnterAgain };
 }
 
-/** The stored card is gone, or the amount can never be charged. A retry cannot help. */
+/**
+ * The decline of a charge that can never succeed: the stored card is gone, or the gateway refuses
+ * the amount. Null for any other error.
+ */
 export function declinedForGood(error: unknown): Declined | null {
   const isCardGone =
     error instanceof Stripe.errors.StripeInvalidRequestError && error.param === 'payment_method';

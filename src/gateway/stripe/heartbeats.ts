@@ -50,7 +50,8 @@ export function heartbeatCalls({
           });
           ref = made.id;
         }
-        // Use no key of our own: under it, an overwritten heartbeat could not be written again.
+        // Set no idempotency key: under the same one, an overwritten heartbeat could not be written
+        // again.
         const metadata = { [memberOf(slotOf(count))]: count, ...named };
         await stripe.customers.update(ref, { metadata });
       } catch (error) {

@@ -43,7 +43,7 @@ export function paymentCalls(api: StripeApi): PaymentCalls {
         for await (const intent of listIntents(api, merchant, customer_ref)) {
           const { metadata } = intent;
           if (metadata.checkout_id !== checkout_id) continue;
-          // A shopper may have paid several at once.
+          // A shopper may have paid several instalments at once.
           const covered = (metadata.instalments ?? metadata.instalment ?? '').split(',');
           if (instalments.some((number) => covered.includes(String(number)))) {
             states.push({ ...paymentState(intent), attempt_id: metadata.attempt_id ?? null });

@@ -59,8 +59,8 @@ export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
 }
 
 /**
- * The state of a payment that is confirmed and, unless the bank asks for a challenge, held or taken
- * at once.
+ * The state of a payment that was just confirmed. It must be held or taken (`wanted`), declined, or
+ * waiting for the bank's challenge.
  */
 export function takenState(
   intent: Stripe.PaymentIntent,

@@ -145,8 +145,8 @@ async function initialise(
 }
 
 /**
- * The settings are written at every start, so that the code decides. `alter system` still overrides
- * them.
+ * Writes the settings at every start, so that the server has those of this version of the code.
+ * `alter system` still overrides them.
  */
 export async function writeSettings(
   cluster: Cluster,

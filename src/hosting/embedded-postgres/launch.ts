@@ -42,8 +42,8 @@ export async function launchServer(
     stopping.throwIfAborted();
     const output = await server.readLog();
     const waited = performance.now() - begun;
-    // Children of a killed postmaster exit as soon as they notice. Until then PostgreSQL rightly
-    // refuses to start beside them.
+    // Children of a killed postmaster exit as soon as they notice that it is gone. Until then
+    // PostgreSQL rightly refuses to start beside them.
     if (!output.includes('is still in use') || waited >= stragglerMilliseconds) {
       throw new EmbeddedPostgresError(
         output.includes('could not create any TCP/IP sockets') ? 'port_taken' : 'start_failed',

@@ -87,8 +87,8 @@ async function readProcess(pid: number): Promise<{ args: string[]; folder: strin
 }
 
 /**
- * Requests a fast shutdown first, which disconnects clients and writes everything, and then uses
- * harder means.
+ * Requests a fast shutdown first, which disconnects clients and writes everything to disk. If that
+ * takes too long, requests an immediate shutdown, and then kills the server.
  */
 export async function shutDown(
   pid: number,

@@ -295,7 +295,7 @@ describe('the embedded PostgreSQL', () => {
     assert.equal((await fs.stat(path.join(dataDir, 'postgres/data'))).uid, account.uid);
     other.child.stdin?.end();
     await once(other.child, 'exit');
-    // Root may start the server later, and the files still belong to that user.
+    // Root may start this server later. It still runs as the user who owns the files.
     const server = await start();
     assert.deepEqual(await recall(server.url), ['theirs']);
   });

@@ -10,8 +10,8 @@ import { type FailedMessage, readyMessage, type StopMessage } from './supervisor
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config);
 
-// The order to stop may arrive before we serve. A cluster process loses messages that arrive before
-// it has a listener.
+// The supervisor may tell this process to stop before it serves. A cluster process loses messages
+// that arrive before it has a listener.
 const told = Promise.withResolvers<number | undefined>();
 process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
   if (graceMilliseconds !== undefined) told.resolve(graceMilliseconds);

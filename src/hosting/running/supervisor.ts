@@ -121,8 +121,8 @@ async function startGateways(
         pageOrigin: new URL(config.baseUrl).origin,
         webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events/${name}`,
         protocol,
-        // Each protocol has its own books, which a sandbox finds again when it changes the
-        // protocol.
+        // Each protocol's gateway has its own books. A sandbox that returns to an earlier protocol
+        // finds them again.
         files: protocol === protocols[0] ? 'gateway' : `gateway-${name}`,
       },
     );
@@ -191,8 +191,9 @@ function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['r
 }
 
 /**
- * A node may wait for minutes until the database answers, and for hours until another node has
- * migrated it. A migration that is cut off leaves nothing behind.
+ * Waits for the work, unless the operator stops the service first. A node may wait for minutes
+ * until the database answers, and for hours until another node has migrated it. A migration that is
+ * cut off leaves nothing behind.
  */
 async function unlessStopped(work: Promise<void>, stopped?: Promise<void>): Promise<void> {
   const cut = stopped?.then(() => {
@@ -293,8 +294,9 @@ async function startProcesses(
 }
 
 /**
- * The decisions made here, as settings for a process. The process also inherits our environment,
- * where a setting may name a file with a secret. It refuses a setting that it gets in both ways.
+ * The supervisor's decisions, as settings for a process. The process also inherits our environment,
+ * which may name files with secrets (`MASTER_KEY_FILE`). A process refuses a setting that it gets
+ * both ways, so the names of files are emptied.
  */
 function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));

@@ -103,7 +103,10 @@ async function payOnce(
   return await confirm(shopper, await settled(shopper, began), card);
 }
 
-/** Null if the card is entered in the session of a payment that has begun. */
+/**
+ * Makes a token for the card. Returns null if the card is entered later, in the session of a
+ * payment that has begun.
+ */
 export const tokenOf = (shopper: Shopper, { card_entry }: PayPage, card: string) =>
   card_entry?.entersCard === 'before' ? enterCard(shopper.deps.gateway, card) : null;
 

@@ -85,7 +85,8 @@ export async function createIntegration(
       sealed_key: deps.sealing.seal(signing_key, sealingContext({ id: keyId, integration_id: id })),
       created_at: now,
       expires_at: null,
-      // It is the only key, so callbacks are signed with it before the integration has used it.
+      // The key counts as used from the start. It is the only key, so callbacks are signed with it
+      // even before the integration has signed a request.
       first_used_at: now,
     });
     if (wanted.refund_mode === 'auto') {

@@ -8,8 +8,8 @@ export type StoredClientSecret = Life & {
   secret_hash: Buffer;
   integration_id: string;
   /**
-   * Whether it was created by a person who may not end the review of refunds, and who therefore
-   * knows it (decision 0074).
+   * Whether the person who created the secret, and has therefore seen it, may not end the review of
+   * refunds (decision 0074).
    */
   seen_without_lift: boolean;
 };

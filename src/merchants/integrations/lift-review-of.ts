@@ -31,8 +31,9 @@ export const isSeenWithoutLift = (
 ): boolean => personOf(deps) !== null && mayLiftReview !== true;
 
 /**
- * Refuses to end the review while such a person knows a secret in force: they could then refund
- * alone. The caller holds the integration's lock, so no secret is created meanwhile.
+ * Refuses to end the review while a secret in force is known to a person who may not end it: that
+ * person could then refund alone. The caller holds the integration's lock, so no secret is created
+ * meanwhile.
  */
 export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp): Promise<void> {
   const secrets = await listInForce(db, 'client_secrets', id, now);

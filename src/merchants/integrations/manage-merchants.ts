@@ -9,7 +9,10 @@ import { deleteManagedMerchants, insertManagedMerchants, listManaged } from './i
 import { liftReviewOf } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
-/** An alert names at most this many merchants. The operator's action has all of them. */
+/**
+ * An alert names at most this many merchants. The audit row of the operator's action has all of
+ * them.
+ */
 const namedMax = 10;
 
 /**

@@ -133,7 +133,10 @@ function isTargetInBody({ caller, routeOptions: { config } }: FastifyRequest): b
   return caller.intermediary && config.target !== undefined && config.members !== undefined;
 }
 
-/** Parsing a smaller body costs no more than the rest of the request. */
+/**
+ * A larger body is counted before it is parsed. Parsing a smaller one costs no more than the rest
+ * of the request.
+ */
 const largeBytes = 32 * 1024;
 
 const isLarge = ({ body }: FastifyRequest) => Buffer.isBuffer(body) && body.length > largeBytes;
@@ -208,7 +211,7 @@ export type ListRequest = {
   merchant_id: string;
   client_reference_id: string | null;
   page: Page;
-  /** The filters that the links keep. */
+  /** The filters, which the links to the other pages repeat. */
   filter: Record<string, string>;
 };
 

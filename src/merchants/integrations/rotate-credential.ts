@@ -108,7 +108,8 @@ function insertNewKey({ sealing }: IntegrationDeps, id: string): Insert {
       sealed_key: sealing.seal(value, sealingContext({ id, integration_id })),
       created_at,
       expires_at: null,
-      // The old key signs callbacks until the integration has used this one (decision 0033).
+      // Until the integration has used the new key, callbacks are signed with the old one (decision
+      // 0005).
       first_used_at: null,
     });
 }

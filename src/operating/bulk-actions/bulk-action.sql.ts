@@ -25,9 +25,9 @@ export async function insertBulkAction(
 type Reader = { access_id: string; scope: Scope };
 
 /**
- * The bulk actions that a person began with this access. A bulk action that was begun with
- * merchants that the access has since lost is not shown, because its problems name their rows. The
- * worker ends it.
+ * The bulk actions that a person began with this access. If the access has lost a merchant since
+ * then, the bulk action is not shown, because its problems may name that merchant's rows. The
+ * worker ends such a bulk action.
  */
 function selectOwn(db: Handle, { access_id, scope }: Reader) {
   const query = db
@@ -151,7 +151,7 @@ export async function releaseBulkAction(
 
 type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
 
-/** The exhausted callbacks, up to the newest one at the time the action began. */
+/** The exhausted callbacks that a bulk action retries: those that existed when it began. */
 function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   let query = db
     .selectFrom('callbacks')
@@ -165,7 +165,7 @@ function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   return host === null ? query : query.where('host', '=', host);
 }
 
-/** The next of these callbacks after an id, in the order of ids. */
+/** The next callbacks that a bulk action retries, after an id and in the order of ids. */
 export async function listCallbacksToRetry(
   db: Handle,
   wanted: WantedCallbacks,
@@ -177,7 +177,7 @@ export async function listCallbacksToRetry(
   return (await rest.execute()).map(({ id }) => id);
 }
 
-/** Counts these callbacks, up to a maximum. */
+/** Counts the callbacks that a bulk action would retry, up to a maximum. */
 export async function countCallbacksToRetry(
   db: Handle,
   wanted: WantedCallbacks,

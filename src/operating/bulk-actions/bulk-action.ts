@@ -16,12 +16,12 @@ export const bulkActionKinds = [
 ] as const;
 export type BulkActionKind = (typeof bulkActionKinds)[number];
 
-/** The person who began it, as `operate` writes them into the audit. */
+/** The person who began a bulk action, with the members that `operate` writes into the audit. */
 export type BulkActionActor = {
   operator: string;
   person_id: string;
   access_id: string;
-  /** The merchants that they had when it began. Null or absent for all. */
+  /** The merchants of the person's access when the action began. Null or absent means all. */
   merchant_ids?: string[] | null;
   roles: string[];
   address: string;
@@ -61,7 +61,10 @@ export type BulkAction = {
   leased_until: Timestamp | null;
 };
 
-/** Reads an item of `payouts approve`: a payout's id, and the account that the person saw. */
+/**
+ * Reads an item of `payouts approve`: a payout's id, and the number of the bank account that the
+ * person saw when they approved it.
+ */
 export function readApproval(item: string): { id: string; account: number | null } {
   const [id = '', account] = item.split(':');
   return { id, account: account === 'none' ? null : Number(account) };

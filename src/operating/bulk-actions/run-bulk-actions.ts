@@ -49,16 +49,16 @@ const reasons = {
 const turnSeconds = 3;
 
 /**
- * Continues the bulk action that has waited longest, until it is finished or its turn is over. Then
- * it is due again, behind the actions that waited in the meantime. Returns 0 if there is nothing
- * left to do now.
+ * Continues the bulk action that has waited longest, until it is finished or its turn is over. If
+ * the turn ends first, it is due again, behind the bulk actions that waited in the meantime.
+ * Returns 0 if there is nothing left to do now.
  */
 export async function runBulkActions(
   deps: BulkActionDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
-  // If this database was restored, the session that began the action may have ended after the
-  // backup (decision 0097).
+  // In a database that was restored, the session that began the action may look open although it
+  // ended after the backup was made (decision 0097).
   if ((await deps.money.accessProblem()) !== null) return 0;
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
@@ -90,9 +90,9 @@ export async function runBulkActions(
 
 /**
  * Acts on one item after another, and records the progress after each. A turn handles at least one
- * item. Returns `stopped` if this process is stopping or lost the claim, `signed out` if the
- * session that began it has ended, and `narrowed` if its person has lost a merchant and can neither
- * read nor stop it.
+ * item. Returns `stopped` if this process is stopping or lost the claim, and `signed out` if the
+ * session that began the bulk action has ended. Returns `narrowed` if the person who began it has
+ * lost a merchant, because they can then neither read nor stop it.
  */
 async function goOn(
   deps: BulkActionDeps,
@@ -117,7 +117,8 @@ async function goOn(
       // callback is delivered once more, which every receiver has to expect.
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
-      // The session's passkey may have been removed, even within that session.
+      // A person may have removed the session's passkey from within that session. The session stays
+      // open, but its bulk actions end.
       const isGone = recognised?.session.passkey_id != null && recognised.passkey_since === null;
       if (!recognised || isGone) return 'signed out';
       const { merchant_ids: left } = recognised.person;

@@ -13,7 +13,8 @@ export async function stopBulkAction(
     if (action === null || action.finished_at !== null) {
       throw new OperatorError('This bulk action has already ended.');
     }
-    // The person who began it reads this. The audit has the name from the command line.
+    // The person who began the bulk action reads this text, so it does not contain a name from the
+    // command line. The audit does.
     const by = personOf(deps) === null ? 'An operator at the server' : operator;
     const stopped = `${by} stopped this.`;
     await moveStopped(db, id, { finished_at: now, stopped });

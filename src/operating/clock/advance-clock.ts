@@ -19,8 +19,8 @@ export type ClockDeps = WorkerDeps &
   };
 
 /**
- * All pauses together last longer than any lease, because a worker may have died while it held
- * claims.
+ * The clock waits while another process has claimed what is due. All pauses together last longer
+ * than any lease, because that process may have died.
  */
 const pauseMilliseconds = 50;
 const pausesMax = 2_400;

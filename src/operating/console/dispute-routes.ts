@@ -39,7 +39,7 @@ export const disputeRoutes: ConsoleRoute[] = [
     async handle(context, { params }) {
       const file = await mustSeeFile(context, params.id, params.file);
       const { name, media_type: type, sha256, dispute_id: subject_id, merchant_id } = file;
-      // The file's name may name the shopper, so the audit has its digest instead.
+      // The file's name may contain the shopper's, so the audit has the SHA-256 of the content.
       const download = { name, auditedAs: sha256, type, subject_id, merchant_id, filters: {} };
       return await answerDownload(context, download, async () => [await file.open()]);
     },

@@ -16,7 +16,7 @@ import { sharesOf } from './shares.ts';
 
 export type Download = {
   name: string;
-  /** The file's name in the audit, if it differs. */
+  /** The audit records this text instead of the name, if it is present. */
   auditedAs?: string;
   /** The file's media type, if its name does not show it. */
   type?: string;
@@ -70,7 +70,7 @@ export async function answerDownload(
   });
   try {
     const stream = Readable.from(sent(context, download, lease, await open()));
-    // The stream may end before any of it was read.
+    // If the stream ends before it was read, `sent` has not run and cannot release the lease.
     finished(stream, () => void release().catch((err) => context.deps.log.warn({ err }, failed)));
     return answerFile(context, download, stream);
   } catch (error) {

@@ -72,7 +72,8 @@ export function answerConsoleError(
   const { status, code, message, more } = toConsoleError(error, request);
   noteRefusal(request, code);
   if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
-  // A retry is not suggested after an unknown outcome: the person has to look first.
+  // After an unknown outcome no header suggests a retry, because the person has to check first
+  // whether the action was done.
   if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);
   reply.code(status).send({ error: { code, message, ...more } });
 }
@@ -89,7 +90,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     request.log.error({ err: error }, 'an action was done in part');
     return new ConsoleError(503, 'outcome_unknown', error.message);
   }
-  // The command line refuses the same use case with the same sentence.
+  // The sentence is written for operators. The command line prints the same one.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {
     const text = 'This link was already used or has expired. Ask an administrator for a new one.';

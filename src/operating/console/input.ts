@@ -29,8 +29,8 @@ export function inputReader(
 }
 
 /**
- * Refuses texts that are not UUIDs. Elsewhere such a text is an unknown ID, but here it would reach
- * many kinds of queries.
+ * Refuses texts that are not UUIDs. In the public API such a text is simply an unknown ID. The
+ * console would pass it to many kinds of queries, which the database would refuse.
  */
 function withIdPattern(schema: TSchema): TSchema {
   return JSON.parse(JSON.stringify(schema), (_name, value) =>

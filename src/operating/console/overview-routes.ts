@@ -40,7 +40,8 @@ const needed: Record<string, Permission> = {
   dispute: 'disputes.read',
   payout: 'payouts.read',
   person: 'people.read',
-  // A person sees their own bulk actions on every page. The audit shows other people's.
+  // People see their own bulk actions on every page, without a search. A search also finds those of
+  // others, which are part of the audit.
   bulk_action: 'audit.read',
 };
 
@@ -130,7 +131,7 @@ export const overviewRoutes: ConsoleRoute[] = [
         .filter(({ kind }) => maySee(context, kind))
         .map((hit) => {
           const merchant = names.get(hit.merchant_id ?? '');
-          // Orders and payouts have times on the merchant's clock, all others on the real one.
+          // Orders and payouts have times on the merchant's clock, all other hits real times.
           const isOnClock = hit.checkout_id !== null || hit.kind === 'payout';
           return {
             ...hit,

@@ -46,14 +46,14 @@ export const Overview = Type.Object({
   currency: Type.String(),
   locale: Type.String(),
   time_zone: Type.String(),
-  /** How far the furthest merchant's clock is ahead of the real one. */
+  /** The largest lead of a merchant's clock over the real one, in a sandbox. */
   clock_ahead_ms: Type.Integer(),
   /**
    * The result of the continuous check of the books. `proved_at` is when it last finished a pass.
    * Null if the person may not read differences, because the check covers all merchants.
    */
   books: nullable(Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) })),
-  /** The merchants' current day. */
+  /** The current day on the merchant's clock that is furthest ahead. */
   today: Day,
   /** One entry for each day of the period, oldest first; empty days are zeros. */
   days: Type.Array(

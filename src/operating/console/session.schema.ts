@@ -74,7 +74,7 @@ export const Invited = Type.Object({
   name: Type.String(),
   roles: Type.Array(Type.String()),
   expires_at: Type.String(),
-  /** Whether the person must accept in a session, because they also have access elsewhere. */
+  /** Whether the person must sign in to accept, because they also have access elsewhere. */
   must_sign_in: Type.Boolean(),
 });
 export type Invited = Type.Static<typeof Invited>;

@@ -141,7 +141,10 @@ function isFromElsewhere({ headers }: FastifyRequest): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-/** The browser has left the console's pages. Returns the page that explains what happened. */
+/**
+ * The browser is navigating, so it would show the body of an error as it is. Returns the path of
+ * the console's page that explains what happened.
+ */
 function refuseOidc({ request }: PublicContext, error: unknown): string {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;

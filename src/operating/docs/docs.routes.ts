@@ -83,7 +83,7 @@ export async function docsRoutes(
   addFile(files, '/llms.txt', 'text/plain', () => writeLlms(deps.baseUrl, guides, sdk));
   for (const { path, read } of pictures) files.set(path, () => compressed('image/png', read()));
   app.get('/docs/*', async (request, reply) => {
-    // A cache would revalidate this page at an address that has no page.
+    // Not cached, because a cache could not revalidate the page at an address without a file.
     reply.code(404).header('cache-control', 'no-store');
     const file = fileOf(files, nothingHere);
     writeHeaders(reply, file);

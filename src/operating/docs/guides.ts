@@ -88,7 +88,10 @@ export function readVectors(): string {
   return readFileSync(root + vectorsFile, 'utf8');
 }
 
-/** The default address of a sandbox. On the served pages it is the page's own origin. */
+/**
+ * The default address of a sandbox, as the guides write it. On the served pages such a link leads
+ * to the same path on the page's own origin.
+ */
 const ownOrigin = 'http://localhost:3000';
 
 function surroundings(guides: Guide[], file: string): Surroundings {
@@ -138,7 +141,10 @@ export function listPictures(): { path: string; read(): Buffer }[] {
   }));
 }
 
-/** The caption says what the picture shows. Its size is given so that the text does not jump. */
+/**
+ * The alternative text is empty, because the caption says what the picture shows. The size is given
+ * so that the text does not jump when the picture is loaded.
+ */
 function renderPicture(file: string, title: string): string {
   const size = readImage(readFileSync(root + file));
   assert(size && file.startsWith(`${picturesFolder}/`), `${file} is one of the pictures`);

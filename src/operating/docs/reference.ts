@@ -198,7 +198,7 @@ function listFields(document: OpenApiDocument, node: JsonObject, path: string): 
     const member = resolve(document, property as JsonObject);
     const memberPath = path === '' ? name : `${path}.${name}`;
     const inner = listFields(document, property as JsonObject, memberPath);
-    // The wrappers of the envelope are skipped, because their members are listed.
+    // An object without a description is not listed itself, because its members are.
     const isPlainWrapper = inner.length > 0 && member.type === 'object' && !member.description;
     const own: Field = {
       name: memberPath,

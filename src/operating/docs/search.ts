@@ -19,7 +19,8 @@ const doctor: Found = {
 function chaptersOfGuide(guide: Guide): Found[] {
   const [intro = '', ...chapters] = guide.text.split(/^(?=## )/m);
   const page = guide.title;
-  // Most readers who search are merchants, and the operators' guides are longer than all of theirs.
+  // Only the beginning of each chapter for operators is indexed. Most readers who search are
+  // merchants, and the operators' guides are longer than all guides for merchants together.
   const textMax = guide.group === 'Operate' ? 300 : Number.POSITIVE_INFINITY;
   return [
     {

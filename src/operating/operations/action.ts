@@ -24,7 +24,7 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   method?: 'PATCH' | 'DELETE';
   url: string;
   permission: Permission | 'signed-in';
-  /** With some inputs the action also needs one of these permissions. Its use case knows when. */
+  /** With some inputs the action also needs one of these permissions. The use case checks this. */
   mayNeed?: readonly Permission[];
   /** Requires that the person has re-authenticated recently (`reauthenticatedUntil`). */
   fresh?: true;

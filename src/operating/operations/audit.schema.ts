@@ -33,7 +33,7 @@ export const Action = Type.Object({
 });
 export type Action = Type.Static<typeof Action>;
 
-/** GET /api/audit. The newest first. With a merchant, the actions of its own people. */
+/** GET /api/audit, the newest first. `merchant` selects the actions of its own people and keys. */
 export const AuditQuery = Type.Object({
   ...paging,
   subject: Type.Optional(Id),

@@ -15,7 +15,10 @@ export type ActionFilter = {
   operator?: string | undefined;
 };
 
-/** The newest actions first. A merchant's people see those of its own people and keys. */
+/**
+ * The newest actions first. In a merchant's scope, these are the actions of the merchant's own
+ * people and of its API keys.
+ */
 export async function listActionsPage(
   db: Handle,
   scope: Scope,
@@ -35,9 +38,9 @@ export async function listActionsPage(
       query = query.where(sql<boolean>`${of} = ${wanted}`);
       continue;
     }
-    // The planner expects a value to be spread evenly over time. With an equality it may read
-    // through the whole audit, back to the last action on a subject. A range, and an order that
-    // begins with the column, keep it in the column's own index.
+    // The planner assumes that the rows with a value are spread evenly over time. With an equality
+    // it may read the whole audit backwards until it finds a subject's last action. A range, and an
+    // order that begins with the column, make it use the column's own index.
     query = query.where(sql<boolean>`${of} >= ${wanted} and ${of} <= ${wanted}`);
     order.unshift(column);
   }

@@ -72,8 +72,8 @@ export async function presentActions(
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   return actions.map((action) => {
-    // A person who acted as staff, or for another merchant, may belong to a merchant of the scope
-    // now.
+    // The action's merchant decides, not the person: someone who acted as staff, or for another
+    // merchant, may belong to a merchant of the scope now.
     const isTraced = may('audit.read') && isWithin(scope, action.merchant_id ?? '');
     const shown = show(action.person_id, action.operator);
     return {

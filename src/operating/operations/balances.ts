@@ -83,7 +83,8 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   const open = new Map<EntryKind, Amounts>();
   let reserve = 0;
   for (const { kind, is_line, gross, fee, vat, net } of rows) {
-    // A reserve is still held when it is a line of a payout, until another payout releases it.
+    // Lines of payouts are not subtracted: a reserve that is a line of a payout is still held,
+    // until another payout releases it.
     if ((kind === 'reserve' || kind === 'reserve_released') && !is_line) reserve -= net;
     // The entry of a paid payout is not a line of any payout.
     if (kind === 'paid_out') continue;

@@ -55,7 +55,7 @@ export async function listCallbacksPage(
     ]);
   if (status !== null) query = query.where('callbacks.status', '=', status);
   if (host !== null) query = query.where('callbacks.host', '=', host);
-  // This condition matches the predicate of the index by due time.
+  // Repeats the predicate of the partial index by due time, so that the planner can use it.
   if (status === 'pending') query = query.where('callbacks.due_at', 'is not', null);
   const ofOne = isOne(scope) && status !== 'exhausted';
   const columns = status === 'pending' ? ['due_at', 'id'] : [ofOne ? 'listed_id' : 'id'];

@@ -35,7 +35,7 @@ export type CheckoutHistory = {
   merchant: Merchant;
   checkout: Checkout;
   move: { to_status: CheckoutStatus; at: Timestamp } | null;
-  /** The first payments of the checkout. */
+  /** The attempts at the checkout's first payment. */
   attempts: PaymentAttempt[];
   callback: Callback | null;
   callback_attempts: CallbackAttempt[];
@@ -61,7 +61,7 @@ export type CheckoutHistory = {
   disputes: Dispute[];
   /** Returns the names of the people who acted, if the viewer may see them. */
   show: ShowActor;
-  /** The kinds of rows that are not complete here: only the newest were read. */
+  /** The tables with more rows than were read: only the newest are here. */
   cut: HistoryTable[];
 };
 
@@ -141,7 +141,10 @@ export async function readCheckoutHistory(
   });
 }
 
-/** Orders the postings of one transaction, whose ids share a millisecond: causes come first. */
+/**
+ * Orders postings by time. Those of one transaction have ids with the same millisecond; among them,
+ * causes come before their effects.
+ */
 function byCause(one: Posting, other: Posting): number {
   const keyOf = ({ at, id, kind }: Posting) =>
     `${at} ${id.slice(0, 13)} ${String(movementKinds.indexOf(kind)).padStart(2, '0')}`;

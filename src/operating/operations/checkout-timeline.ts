@@ -245,7 +245,7 @@ function describeCollection(collection: Collection, money: Money, noAnswer: stri
   return noAnswer === null ? `${what}, ${status}${why}` : `${what}. ${noAnswer}`;
 }
 
-/** Explains why a retry is later than planned. */
+/** The sentence about how long the card network wants us to wait before a retry, if it does. */
 function describeWait({ wait_hours, may_retry }: Collection): string {
   if (wait_hours === null || may_retry === false) return '';
   const isDays = wait_hours % 24 === 0;
@@ -290,7 +290,8 @@ type RefundEvents = {
 
 /**
  * The history of one refund. Its row holds only the latest state, but the postings show the earlier
- * ones: every round reserves the amount when it begins and releases it when it ends.
+ * ones. Each retry begins a new round, and a round reserves the amount when it begins and releases
+ * it when it ends.
  */
 function refundEntries(
   { postings, parts, actions, show }: CheckoutHistory,

@@ -240,7 +240,7 @@ export const CheckoutDetails = Type.Object({
   ),
   terms: Type.Array(Type.Integer()),
   language: nullable(oneOf(languages)),
-  /** Null for a payment link without callbacks. */
+  /** Null if the payment link that made the checkout makes no callbacks. */
   notify_url: nullable(Type.String()),
   success_url: nullable(Type.String()),
   cancel_url: Type.String(),
@@ -269,7 +269,7 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
-  /** The kinds of rows that are not complete here: only the newest are included. */
+  /** The tables with more rows than are shown: only the newest are included. */
   cut: Type.Array(Type.String()),
   disputes: Type.Array(
     Type.Object({

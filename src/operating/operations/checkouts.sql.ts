@@ -18,8 +18,8 @@ export type CheckoutFilter = Span & {
 };
 
 /**
- * The newest checkouts first. For one merchant, times are on its clock. For several, they are real
- * times, and the ids begin with them.
+ * The newest checkouts first. For one merchant, `from` and `until` are on the merchant's clock. For
+ * several, they are real times and are compared with the ids, which begin with a real time.
  */
 export async function listCheckoutsPage(
   db: Handle,
@@ -35,7 +35,7 @@ export async function listCheckoutsPage(
     .selectFrom('checkouts')
     .select(['merchant_id', 'id', 'id as checkout_id', 'number']);
   if (status !== undefined) query = query.where('status', '=', status);
-  // This condition matches the predicate of the index by status.
+  // Repeats the predicate of the partial index by status, so that the planner can use it.
   if (status !== undefined && status !== 'received')
     query = query.where('status', '<>', 'received');
   if (amount !== undefined)

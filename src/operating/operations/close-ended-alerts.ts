@@ -22,9 +22,9 @@ import { listOverdueOf } from './alert-subjects.sql.ts';
 type Cause = {
   /** The reason that the closed alert records. */
   ended: string;
-  /** Returns the ids of alerts, or of what they are about, for which the cause still exists. */
+  /** Returns the ids of the alerts, subjects or merchants for which the cause still exists. */
   lasting(db: Handle, alerts: Alert[]): Promise<string[]>;
-  /** The member of an alert that holds such an id. */
+  /** The member of an alert that is compared with the ids from `lasting`. */
   by: 'subject_id' | 'merchant_id' | 'id';
 };
 

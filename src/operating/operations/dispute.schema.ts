@@ -110,9 +110,12 @@ export const DisputeDetails = Type.Object({
   supplied: nullable(Type.Object(supplied)),
   /** The facts that banks ask for in disputes with this reason. */
   wanted: Type.Array(oneOf(suppliedNames)),
-  /** The files as they are now, which may differ from those of the evidence. */
+  /** The files as they are now, which may differ from those in `evidence_files`. */
   files: Type.Array(File),
-  /** The evidence that is staged, or that staging would store, and its hash. */
+  /**
+   * The hash of `evidence` and `evidence_files`. If `is_staged`, they are the staged evidence, or
+   * else what staging would store now.
+   */
   evidence_hash: Type.String(),
   is_staged: Type.Boolean(),
   /** Whether our evidence has changed since it was staged. */

@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 const keysMax = 10;
 /**
- * Deadlines mostly ascend with the age of disputes, so the oldest disputes have the earliest ones.
+ * Older disputes mostly have earlier deadlines, so only this many of the oldest disputes are read.
  */
 const disputesMax = 100;
 
@@ -67,7 +67,7 @@ export async function listEndingKeys(
 export type Steps = {
   requires_signing: boolean;
   has_checkouts: boolean;
-  /** Whether the newest order came from a payment link of a shop without a server. */
+  /** Whether the newest order makes no callbacks: a shop without a server sells by payment link. */
   has_no_server: boolean;
   callback_delivered: boolean;
   refund_requested: boolean;

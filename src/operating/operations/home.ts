@@ -14,13 +14,13 @@ import { noMerchant } from './merchants.ts';
 import { listMerchantNames } from './owner.sql.ts';
 import type { Viewer, ViewerDeps } from './viewer.ts';
 
-/** A count above this is shown as more than this. */
+/** Counting stops here. A higher count is shown as more than this number. */
 const countMax = 100;
 
 /**
- * The first page of a merchant's people: what needs them today, the sales of a week, the next
- * payout and the steps towards going live. It reads daily sums and indexes of waiting rows, never a
- * whole history.
+ * The first page of a merchant's people: what needs their attention today, the sales of a week, the
+ * next payout and the steps towards going live. It reads daily sums and indexes of waiting rows,
+ * never a whole history.
  */
 export async function readHome(
   viewer: Viewer<ViewerDeps & { environment: string }>,

@@ -27,7 +27,7 @@ export async function listInstalmentsPage(
     return await readRange(query, page, ['due_on', 'checkout_id', 'number'], 'asc');
   }
   if (isOne(scope) && status !== 'cancelled') {
-    // No index lists a merchant's payments in order, but one lists its checkouts.
+    // No index has a merchant's payments in the order of checkouts, but one has its checkouts.
     const joined = query
       .innerJoin('checkouts as c', (on) =>
         on

@@ -150,7 +150,8 @@ async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: In
   const limits = await listLimitsOf(db, ids);
   const { client_secrets, signing_keys } = await listCredentialsOf(db, ids, timestamp(now));
   const legacy = await listLegacyOf(db, ids);
-  // An intermediary may also act for other merchants, so only viewers of all merchants see its use.
+  // An intermediary may also act for other merchants, so only viewers of all merchants see how much
+  // it uses v1.
   const showsUse = (row: Integration) => scope === 'all merchants' || row.merchant_id !== null;
   const shown = rows.filter(showsUse).map(({ id }) => id);
   const usage = await listLegacyUsage(db, shown, dayBefore(now, recentDays));

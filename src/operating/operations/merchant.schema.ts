@@ -53,7 +53,10 @@ export const MerchantRow = Type.Object({
   vat_number: nullable(Type.String()),
   /** The SHA-256 of the logo. */
   logo: nullable(Type.String()),
-  /** The gateway for its new checkouts, where null is the default, and the one that stands in. */
+  /**
+   * The gateway for the merchant's new checkouts, and the one that stands in for it. If `gateway`
+   * is null, the service's default applies.
+   */
   gateway: nullable(Type.String()),
   second_gateway: nullable(Type.String()),
   created_at: Time,

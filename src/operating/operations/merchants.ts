@@ -86,7 +86,7 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
 /** A merchant together with the members of its territory. */
 function withPlace(merchant: Row) {
   const { code, currency, time_zone, locale } = merchant.territory;
-  // The database does not keep the order of members, so they are listed here.
+  // A jsonb column does not keep the order of members, so this sets it.
   const rules = merchant.rules.map(({ from_amount, to_amount, terms }) => ({
     from_amount,
     to_amount,

@@ -24,7 +24,7 @@ export type MoneyDay = MoneyTotal & { day: string; merchant_id: string; merchant
 
 type Positions = Record<Stream, string>;
 
-/** The position up to which rows are in the sums. */
+/** The position of each stream: the id up to which its rows are in the sums. */
 export async function findPositions(db: Handle): Promise<Positions> {
   const rows = await db.selectFrom('rollups').select(['stream', 'after']).execute();
   return Object.fromEntries(rows.map(({ stream, after }) => [stream, after])) as Positions;
@@ -32,8 +32,8 @@ export async function findPositions(db: Handle): Promise<Positions> {
 
 /**
  * The rows of a stream that are not in the sums yet. The position may have moved since it was read,
- * so the statement reads it again. With the value that was read, the planner knows how few rows
- * follow.
+ * so the statement reads it again. The value that was read is there only for the planner, which
+ * learns from it how few rows follow.
  */
 const isAfter = (stream: Stream, positions: Positions) =>
   sql<boolean>`id > ${positions[stream]} and id >

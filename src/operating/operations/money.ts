@@ -78,7 +78,10 @@ export async function readMoneyTotals(viewer: Viewer, query: DayQuery): Promise<
   });
 }
 
-/** An account fee has no territory. Its day is that of the first territory with its currency. */
+/**
+ * An account fee has no territory. Its day is counted in the time zone of the first territory with
+ * the fee's currency.
+ */
 async function readAccountFees(db: Handle, day: string) {
   const zones = new Map((await listTerritories(db)).toReversed().map((one) => [one.currency, one]));
   const elsewhere = { time_zone: 'UTC', locale: 'en' };

@@ -93,7 +93,7 @@ export async function listMerchantNames(
 
 export type RecentSums = { sold: number; collected: number; refunded: number };
 
-/** The sums of each merchant over a number of days, counted back from its newest day. */
+/** Each merchant's sums over `recentDays`, counted back from the newest day that has sums. */
 export async function listRecentSums(
   db: Handle,
   scope: Scope,

@@ -35,7 +35,7 @@ export const PaymentLinkDetails = Type.Object({
   qr_svg_url: Type.String(),
   qr_png_url: Type.String(),
   print_url: Type.String(),
-  /** The code as a path in a square box of this many units. */
+  /** The QR code as an SVG path, in a square of `size` units. */
   qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
   /** Null if its checkouts make no callbacks. */
   notify_url: nullable(Type.String()),

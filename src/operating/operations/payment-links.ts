@@ -26,7 +26,7 @@ import {
 import { findPaymentLinkWithin, listOrdersOf, listPaymentLinksPage } from './payment-links.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** The addresses of links are derived from keys, not stored. */
+/** Links are shown with their addresses, which are not stored but derived with `sealing`'s keys. */
 export type LinkViewerDeps = ViewerDeps & { sealing: Sealing; baseUrl: string };
 
 /** The newest payment links first. */

@@ -87,13 +87,13 @@ export const PayoutDetails = Type.Object({
 });
 export type PayoutDetails = Type.Static<typeof PayoutDetails>;
 
-/** POST /api/payouts/:id/approve: the account that the person saw. Null if there was none. */
+/** POST /api/payouts/:id/approve: the number of the account that the person saw; null if none. */
 export const ApprovedPayout = Type.Object({ account: nullable(Type.Integer()) });
 /** POST /api/payouts/:id/paid */
 export const PaidPayout = Type.Object({
   bank_reference: Type.String({ minLength: 1, maxLength: 200 }),
 });
-/** POST /api/payouts/:id/confirm: the bank has not paid it. */
+/** POST /api/payouts/:id/confirm: a person has checked that the bank has not paid it. */
 export const ConfirmedPayout = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 200 }),
 });

@@ -42,7 +42,8 @@ export async function listDisputedPayouts(
   payouts: Pick<Payout, 'merchant_id' | 'id'>[],
 ): Promise<Set<string>> {
   const merchants = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
-  // Without the merchants of the entries, the index would be searched once for each merchant.
+  // The join implies the condition on `e.merchant_id`. Without it, the index would be searched once
+  // for each merchant.
   const { rows } = await sql<{ payout_id: string }>`
     select distinct e.payout_id
     from (

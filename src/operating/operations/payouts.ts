@@ -95,7 +95,7 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
   });
 }
 
-/** Counts a payout's approvals. The first of the merchant's confirmed accounts is in use. */
+/** Counts a payout's approvals. `accounts` are confirmed, and the first of them is in use. */
 export const approvalsOf = (row: Payout, accounts: BankAccount[]) => ({
   approvals: countApprovals(row, accounts[0] ?? null),
   approved_account: accounts.find(({ number }) => number === row.bank_account) ?? null,

@@ -21,8 +21,8 @@ export const RefundsQuery = Type.Object({
 export const PlannedPart = Type.Object({
   instalment: Type.Integer(),
   /**
-   * `cancel`: it was not collected yet. `hold`: less is captured. `card`: the money returns to the
-   * card.
+   * `cancel`: the payment is not collected yet, and is reduced. `hold`: less of the hold is
+   * captured. `card`: the money returns to the card.
    */
   kind: oneOf(refundPartKinds),
   amount: Cents,

@@ -177,8 +177,8 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // For a refund to review, the sum covers the checkout's other refunds. For an approved refund
-    // it would include the refund itself.
+    // `alone` sums the checkout's approved refunds that fewer than two people agreed to. A refund
+    // to review is not among them, but an approved refund could be counted against itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,
@@ -195,7 +195,7 @@ async function presentRefunds(
         isRequested && source && open === null
           ? planOf(row, source.instalments, given, merchant.payment_min)
           : null,
-      /** The payments that it was taken from, in all rounds. */
+      /** The payments that it was taken from, at first and in each retry. */
       parts: parts.get(row.id) ?? [],
       waits_for: isRequested ? open : null,
       // The rate is a share of the merchant's sales, which the role `till` may not see.

@@ -5,7 +5,7 @@ import { listMerchantNames } from './owner.sql.ts';
 import type { Span } from './range.sql.ts';
 import { plainDay } from './viewer.ts';
 
-/** The time zone of a list of several merchants. The console shows it beside the fields. */
+/** The time zone for lists of several merchants. The console shows it beside the date fields. */
 const homeZone = 'Africa/Johannesburg';
 
 /** Converts days, both included, to instants in the time zone in which the list shows its times. */

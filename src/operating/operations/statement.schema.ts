@@ -32,7 +32,7 @@ export const StatementRow = Type.Object({
   /** The amount that the merchant was owed before the month and after it. */
   opening: Cents,
   closing: Cents,
-  /** The amounts that lead from the one to the other. */
+  /** The amounts that lead from `opening` to `closing`. */
   sales: Cents,
   refunds: Cents,
   disputes: Cents,

@@ -13,7 +13,7 @@ export type Viewer<Deps = ViewerDeps> = {
   deps: Deps;
   /** The name that use cases record. */
   operator: string;
-  /** Every read passes it to `scoped`. The command line sees all merchants. */
+  /** Limits every read, mostly through `scoped`. The command line sees all merchants. */
   scope: Scope;
   may(permission: Permission): boolean;
   /**

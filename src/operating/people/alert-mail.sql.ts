@@ -28,7 +28,7 @@ export async function updateAlertChoices(
     .onConflict((conflict) =>
       conflict.columns(['merchant_id', 'person_id', 'kind']).doUpdateSet((set) => ({
         is_wanted: set.ref('excluded.is_wanted'),
-        // An export that is already due keeps its day.
+        // An export that is already scheduled keeps its day.
         due_on: sql<string | null>`
           case when excluded.is_wanted then coalesce(alert_mails.due_on, excluded.due_on) end`,
       })),

@@ -6,9 +6,10 @@ import {
 } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
-// Decides which people of a merchant get mail about which events. A person may get mail about what
-// they may read. Without a choice, the merchant's administrators get mail about every event, and no
-// one else does. Exports and paid links must be chosen, because a busy till would fill a mailbox.
+// Decides which people of a merchant get mail about which events. A person may get mail only about
+// what they may read. Unless something else is chosen, the merchant's administrators get mail about
+// all events except exports and paid links, and other people get none. Exports and paid links must
+// be chosen, because a busy till would fill a mailbox.
 
 const readers: Record<MerchantAlertKind, Permission> = {
   callbacks_failing: 'callbacks.read',

@@ -21,7 +21,7 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 const idleMinutes = 30;
 const sessionHours = 12;
 export const reauthenticationMinutes = 5;
-/** While a person is busy, the row is written at most this often. */
+/** While a person is active, the session's `seen_at` is written at most once in this time. */
 const touchSeconds = 60;
 const userAgentMax = 300;
 

@@ -1,8 +1,8 @@
 import type { ExportKind } from '#purchases/messages/merchant-mail.ts';
 
-// Exports on a schedule: after each week or month, a person gets mail with a link to its orders or
-// refunds in the console, where they download the file. So the rules for every file apply: limits,
-// re-authentication and audit (decision 0076). No mail names a shopper.
+// Exports on a schedule: after each week or month, a person gets mail with a link to that period's
+// orders or refunds in the console, where they download the file. So the rules for every file
+// apply: limits, re-authentication and audit (decision 0076). No mail names a shopper.
 
 type Period = { from: Temporal.PlainDate; to: Temporal.PlainDate };
 

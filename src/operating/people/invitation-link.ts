@@ -90,9 +90,10 @@ export type SeparateDeps = OperatorDeps & QueueDeps & { sealing?: Sealing };
 /**
  * Divides the invitations of an access that was separated into two. Otherwise one merchant could
  * end another merchant's invitations. An invitation that is waiting for a second administrator is
- * divided by merchants, but a merchant's request to invite a registered person again goes to no
- * other merchant's part. An invitation whose link works keeps it for the first part. The other part
- * gets a new link, by mail or, without mail, from a second administrator.
+ * divided by merchants. If a merchant's administrator requested it for a registered person, only a
+ * part with a merchant that this administrator manages gets a share. An invitation whose link
+ * already works stays with the first part. The other part gets a new link, by mail or, without
+ * mail, from a second administrator.
  */
 export async function separateInvitations(
   deps: SeparateDeps,

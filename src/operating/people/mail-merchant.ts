@@ -10,7 +10,7 @@ import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMail, PersonMailFacts } from './person-mail.ts';
 import { nameToMerchants } from './queue-person-mail.ts';
 
-/** The people of a merchant who may propose a bank account. */
+/** The roles of a merchant's people that may propose a bank account. */
 const proposers = operatorRoles.filter((role) =>
   permissionsOf([role], false).includes('bank.propose'),
 );

@@ -8,8 +8,9 @@ const email = 'admin@sandbox.example';
 const linkHours = 24;
 
 /**
- * Creates a one-time link that signs a person in as the sandbox's demo administrator. A caller that
- * may run commands can already do everything. Production and consoles on other machines refuse it.
+ * Creates a one-time link that signs a person in as the sandbox's demo administrator. It gives no
+ * new rights: a caller that may run commands can already do everything. No link is created in
+ * production, or if the console is on another machine.
  */
 export async function createSignInLink(
   deps: OperatorDeps & { console: { url: string; allowsSignInLinks: boolean } },

@@ -83,7 +83,7 @@ async function send(
   await record(deps, mail, outcome);
 }
 
-/** Null if there was nothing left to send. */
+/** `outcome` is null if there was nothing left to send. */
 async function record(
   deps: PersonMailDeps,
   mail: PersonMail,

@@ -103,9 +103,10 @@ export async function findInvited(
 }
 
 /**
- * Whether a person accepts an invitation in a session, because they also have access elsewhere. If
- * their sign-in methods were revoked, an invitation to that access or one from the service's staff
- * restores it. Another merchant's invitation does not.
+ * Whether a person accepts an invitation in a session, because they also have access elsewhere. A
+ * person whose sign-in methods were revoked cannot sign in. They register a new passkey with an
+ * invitation to an access that they had accepted before, or with one from the service's staff, but
+ * not with another merchant's.
  */
 async function mustSignIn(db: Handle, invited: Person, by_staff: boolean): Promise<boolean> {
   const identity = identityOf(invited);
@@ -200,8 +201,9 @@ export async function chooseAccess(
 }
 
 /**
- * The new session has the age of the earlier one, and no re-authentication. Each session is
- * recorded only in the audit of its own merchants, because they need not know of each other.
+ * The new session expires when the earlier one would have, and begins without re-authentication.
+ * Each session is recorded only in the audit of its own merchants, because they need not know of
+ * each other.
  */
 async function enter(
   deps: WebauthnDeps,
@@ -299,7 +301,8 @@ export async function open(
     const { passkey_id, details } = await before(db, now);
     const of = { person_id, access_id, address, user_agent };
     await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });
-    // A bulk action continues under the earlier session, whose new token no one knows.
+    // An earlier session of the browser may stay open for its bulk actions, but only under a new
+    // token that no one knows.
     await renewToken(deps, db, browser);
     return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });

@@ -75,8 +75,8 @@ export async function offerRegistration(
 }
 
 /**
- * The options that a browser needs to answer with a passkey: any known passkey, or one of a
- * person's.
+ * The options that a browser needs to answer with a passkey: any passkey at sign-in, or one of the
+ * given passkeys at a re-authentication.
  */
 export async function offerAuthentication(
   deps: WebauthnDeps,

@@ -53,7 +53,7 @@ const undecidedMilliseconds = 3_600_000;
  * transaction of the sums.
  */
 export async function rollUp(deps: Deps, lag = lagMilliseconds): Promise<number> {
-  // Ids get their time from the same source.
+  // A new id gives the time, so that it comes from the same source as the times in rows' ids.
   const until = timeOfId(deps.random.uuid()) - lag;
   // If this look-up fails, each stream will report what is wrong.
   const waiting = await listWaitingStreams(deps.database.db, firstIdAt(until)).catch(() => streams);

@@ -68,7 +68,7 @@ export async function moveStreamsSeen(db: Handle, as_of: Timestamp): Promise<voi
 /** A range of a stream: ids after the position and before the bound. */
 export type Range = { after: string; bound: string; limit: number };
 
-/** Rows with the local day of a time. Every node has the tables with the time zones. */
+/** Rows with the local day of a time. On Citus, every node has the joined tables. */
 const withDay = (rows: RawBuilder<unknown>, at: string) => sql`
   select s.*, (s.${sql.ref(at)} at time zone t.time_zone)::date as day
   from (${rows}) s

@@ -45,7 +45,7 @@ async function countAll(db: Handle, scope: Scope): Promise<Counts> {
 /** The days that the charts show: the last ones, or a calendar month such as 2026-11. */
 export type Period = { days: number } | { month: string };
 
-/** The first and the last day of a period. A month that has not ended ends with its last day. */
+/** The first and the last day of a period. A month is whole, even if it has not ended yet. */
 function daysOf(period: Period, today: Temporal.PlainDate) {
   if ('days' in period) return { first: today.subtract({ days: period.days - 1 }), last: today };
   const first = Temporal.PlainYearMonth.from(period.month).toPlainDate({ day: 1 });

@@ -4,8 +4,8 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 export type Scope = 'all merchants' | { merchant_ids: string[] };
 
 /**
- * Applies a scope to a query. Every query in this room uses it, so that no row outside of the scope
- * leaves the database.
+ * Applies a scope to a query, so that no row outside of the scope leaves the database. Lists and
+ * searches for people at the console use it.
  */
 // biome-ignore lint/suspicious/noExplicitAny: it adds a condition to queries of any shape.
 export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
@@ -37,6 +37,6 @@ export function narrowed(scope: Scope, merchant_id: string | undefined): Scope {
 export const isWithin = (scope: Scope, merchant_id: string) =>
   scope === 'all merchants' || scope.merchant_ids.includes(merchant_id);
 
-/** Whether the scope is a single merchant, whose rows have their own order. */
+/** Whether the scope is one merchant. Its lists use the indexes that begin with the merchant. */
 export const isOne = (scope: Scope): scope is { merchant_ids: [string] } =>
   scope !== 'all merchants' && scope.merchant_ids.length === 1;

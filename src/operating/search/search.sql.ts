@@ -56,7 +56,8 @@ export const findByBeginningOfReference: Search = (db, scope, beginning, limit) 
     and ${reference} < ${beginning} || ${'\u{10ffff}'}`;
   const rows = db.selectFrom('checkouts').select(['merchant_id', 'id', 'client_reference_id']);
   const alikeMax = scope === 'all merchants' ? limit : beginningsMax;
-  // The newest rows of several small merchants may be far apart, so the newest of all are read.
+  // The newest rows of several small merchants may be far apart, so the newest rows of all
+  // merchants are read.
   const newest = isOne(scope)
     ? scoped(rows, scope).orderBy('number', 'desc')
     : rows.orderBy('id', 'desc');
@@ -273,7 +274,8 @@ export async function listOfCheckouts(
   table: Exclude<RowTable, 'checkouts'>,
   checkout_ids: string[],
 ): Promise<string[]> {
-  // An order number finds the callback about its checkout, not one of its events.
+  // Only the callback about the checkout itself has the checkout's id as its `listed_id`. An order
+  // number does not find the callbacks about events.
   const of = sql.ref(table === 'callbacks' ? 'listed_id' : 'checkout_id');
   const rows = await scoped(
     db

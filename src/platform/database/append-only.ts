@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 
-/** The columns of an attempt that never change. The others are written when it is closed. */
+/** The columns of a callback attempt that never change. Closing the attempt writes the others. */
 export const attemptIdentity = [
   'merchant_id',
   'id',
@@ -259,9 +259,10 @@ async function guardArchive(client: pg.ClientBase, path: string): Promise<void> 
 }
 
 /**
- * This trigger checks at the end of a transaction, because the transaction may delete attempts
- * before or after it counts them. A trigger of this kind cannot be replaced, and dropping it would
- * wait for every backup that reads the table.
+ * Creates the trigger for deleted callback attempts. It checks at the end of a transaction, because
+ * the transaction may delete attempts before or after it counts them as expired. Such a constraint
+ * trigger cannot be replaced, and dropping it would wait for every backup that reads the table. So
+ * it is left alone if it is already correct.
  */
 async function guardDeletions(client: pg.ClientBase): Promise<void> {
   const { rowCount } = await client.query(
@@ -278,7 +279,8 @@ async function guardDeletions(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * The trigger's argument is a digest of its definition, by which the next version recognises it.
+ * Creates or replaces a trigger. Its argument is a digest of its definition, by which a later start
+ * recognises that the trigger is already correct.
  */
 async function createTrigger(
   client: pg.ClientBase,

@@ -8,7 +8,8 @@ import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 /**
  * How long a batch waits for a lock before it is rolled back.
  *
- * - `shared` is for a batch of several tenants. A commit on another node takes less time than this.
+ * - `shared` is for a batch of several tenants. It is longer than a commit on another node takes:
+ *   a lock that another node holds only while it commits does not roll the batch back.
  * - `brief` is the first attempt of a batch from a tenant's queue. These queues take turns, so a
  *   locked one must not delay the others for long. The second attempt waits like a shared batch.
  * - `patient` waits as long as a transaction may. It is the last attempt of a tenant's batch, and
@@ -29,8 +30,8 @@ export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
 export const queuedMax = 10_000;
 
 /**
- * This many tenants' queues write at once, and as many more wait patiently. The pool has more
- * connections than that.
+ * This many tenants' queues write at once, and as many more write with a `patient` wait. The pool
+ * has more connections than both need together.
  */
 export const tenantWritesMax = 3;
 
@@ -81,8 +82,8 @@ export function hasTime({ deadline }: Due, now: number): boolean {
 }
 
 /**
- * The batch may be retried until its first item runs out of time, and looked up until its last one
- * does.
+ * The batch may be retried until its first item runs out of time. Whether a COMMIT in doubt took
+ * effect may be looked up until its last item runs out of time.
  */
 export function earliestDeadline(batch: readonly Due[]): Deadline {
   return {

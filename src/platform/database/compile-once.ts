@@ -61,10 +61,10 @@ function shapeOf({ id, values }: Statement<unknown>): string {
   return `${id} ${values.length} ${Object.keys(values[0])}`;
 }
 
-/** At most this many texts are kept. */
+/** At most this many SQL texts are cached. */
 const textsMax = 1_000;
 
-/** A text with more rows than this is not kept: it is long and rarely used again. */
+/** The SQL text for more rows than this is not cached: it is long and rarely used again. */
 const keptRowsMax = 20;
 
 const isKept = ({ values }: Statement<unknown>) =>

@@ -29,7 +29,10 @@ export type DatabaseClock = Clock & {
   stop(): void;
 };
 
-/** At the start there is no time to fall back to, so the process must not serve. */
+/**
+ * The clocks differ by too much at the start. No earlier comparison gives a time that could be
+ * trusted, so the process must not serve.
+ */
 class ClockWrong extends Error {}
 
 /**
@@ -83,7 +86,7 @@ type Comparison = {
   readonly database: Database;
   readonly machine: Clock;
   readonly stopping: AbortController;
-  /** The time is the stopwatch plus this offset. */
+  /** The time shown is the machine's stopwatch (`Clock.monotonic`) plus this offset. */
   offset: number;
   showsMachineTime: boolean;
   problem: string | null;

@@ -197,7 +197,7 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 export const abortedTransaction = '25P02';
 
-/** Connections whose answers come from another server process than the one that greeted us. */
+/** Connections through a pooler: another server process answers than the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();
 
 export const isPooled = (client: pg.ClientBase) => pooled.has(client);
@@ -221,7 +221,7 @@ export const planOnce = (client: pg.ClientBase): string[] =>
 /** Connections on which the next statement would fail. */
 const faults = new WeakSet<pg.ClientBase>();
 
-/** The last error on a connection that was not merely a consequence of an earlier one. */
+/** The latest error on each connection, except "the transaction is aborted" after another error. */
 const firstErrors = new WeakMap<pg.ClientBase, Error>();
 
 /** Connections on which a COMMIT returned before all servers that keep the rows confirmed it. */
@@ -283,20 +283,20 @@ export function isPostmasterGone(error: unknown): boolean {
   return error.code === 'XX000' && error.message.startsWith('postmaster was shut down');
 }
 
-/** libpq's messages for a connection that was closed. Citus then reports an internal error. */
+/** libpq's messages for a closed connection, which Citus passes on as an internal error. */
 const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 
 /**
- * The functions in which Citus finds that a Citus worker closed its connection, before any of them
- * has committed.
+ * The functions in which Citus finds that a Citus worker closed its connection, at a time when no
+ * Citus worker has committed yet.
  */
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
  * Whether our own server works but a Citus worker behind it does not answer. The statement then
  * fails with an ERROR, which undid the transaction; errors on our own connection are FATAL. A
- * pooler reports no routine.
+ * pooler's own errors have no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -320,7 +320,10 @@ export function releaseClient(client: pg.PoolClient, error?: unknown): void {
   client.release(isQueryTimeout(error) || faults.has(client) || unconfirmed.has(client));
 }
 
-/** The pool for Kysely, which releases a connection without saying what happened on it. */
+/**
+ * Wraps the pool for Kysely, which releases a connection without reporting errors on it. Here
+ * `release` closes the connection if the next statement on it would fail.
+ */
 function dropsFaulty(pool: pg.Pool): pg.Pool {
   const wrapped = new WeakMap<pg.PoolClient, Pick<pg.PoolClient, 'query' | 'release'>>();
   return {

@@ -5,7 +5,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 // from its arrival, whatever code it runs through. The deadline travels in an async context,
 // because a parameter would have to go through every use case.
 
-/** Work that no request asked for is due again later, so it gives up sooner. */
+/** Work that no request asked for gives up sooner than a request, because it is due again later. */
 const graceMilliseconds = 8_000;
 
 /**
@@ -22,7 +22,7 @@ export type Deadline = {
   lookUpEndsAt: number;
   /** Whether a transaction of this work was committed. A later failure must not deny that. */
   hasCommitted?: boolean;
-  /** Until then it waits for locks. Later than `endsAt` only for work that no request asked for. */
+  /** Until then the work waits for locks. Later than `endsAt` only for work without a request. */
   lockEndsAt?: number;
 };
 

@@ -124,8 +124,8 @@ export async function listMerchantsWithDue(
 }
 
 /**
- * Lists rows of all merchants. While a Citus worker does not answer, lists those on the other Citus
- * workers, each for its own merchants (decision 0020).
+ * Lists rows of all merchants. If a Citus worker does not answer, runs `list` for the merchants of
+ * each Citus worker in turn, and returns the rows of those that answer (decision 0020).
  */
 export async function askWorkers<Row>(
   db: Handle,

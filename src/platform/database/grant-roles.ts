@@ -16,7 +16,8 @@ const servePrivileges: Partial<Record<string, string>> = {
   schema_migrations: 'select',
   territories: 'select',
   holidays: 'select',
-  // Looking up an unknown fate locks its row, and that lock needs the right to update.
+  // `transaction` locks this table's row when it looks for what an unanswered COMMIT wrote, and
+  // PostgreSQL allows that lock only to roles that may update the row.
   installation: 'select, insert, update (key_check)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
@@ -25,7 +26,7 @@ const servePrivileges: Partial<Record<string, string>> = {
   published_ends: 'select, insert',
   monthly_statements: 'select, insert',
   message_attempts: 'select, insert, update (response)',
-  // The owner of the tables moves messages there.
+  // `serve` may not insert here: the owner of the tables moves messages to the archive.
   archived_messages: 'select, update (attempts)',
 };
 

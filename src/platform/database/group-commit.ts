@@ -22,15 +22,15 @@ export type GroupCommit<Item, Result> = {
 };
 
 /**
- * Writes a batch as a whole or not at all. With a limit, a longer wait for a lock must fail, and so
- * must a batch that needs a Citus worker which does not answer.
+ * Writes a batch as a whole or not at all. If `lockMilliseconds` is given, the write must fail when
+ * it waits longer than that for a lock, or needs a Citus worker that does not answer.
  */
 type Write<Item, Result> = (items: Item[], lockMilliseconds?: number) => Promise<Result[]>;
 
 /** A tenant's queue waits this long after its Citus worker did not answer. */
 const awayMilliseconds = 250;
 
-/** How often the waiting items are searched for some whose deadline has passed. */
+/** The pause between two searches for waiting items whose deadline has passed. */
 const sweepMilliseconds = 250;
 
 type Queued<Item, Result> = {
@@ -157,7 +157,7 @@ async function fly<Item, Result>(commits: Commits<Item, Result>): Promise<void> 
   const { clock, queue } = commits;
   try {
     while (queue.length > 0) {
-      // Items arrive in the order of their deadlines, or nearly so.
+      // The queue is nearly in the order of the deadlines, so it is enough to look at the first.
       if (isLate(queue[0], clock.monotonic())) {
         sweep(commits);
         continue;
@@ -180,8 +180,8 @@ async function fly<Item, Result>(commits: Commits<Item, Result>): Promise<void> 
       }
     }
   } finally {
-    // This runs in the turn in which the queue was found empty, so that the next item starts a
-    // flight.
+    // This must run in the turn in which the queue was found empty: an item that arrives in between
+    // would rely on this flight, and no flight would write it.
     commits.flights -= 1;
   }
 }

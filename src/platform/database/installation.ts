@@ -24,8 +24,8 @@ export async function refuseOtherEnvironment(db: Handle, environment: Environmen
 }
 
 /**
- * A database belongs to the environment that used it first, for ever (decision 0015). If two
- * processes claim it at once, one wins and the other is refused.
+ * A database belongs to the environment that used it first, for ever (decision 0015). If processes
+ * of both environments start at once, one wins and the other is refused.
  */
 export async function claimInstallation(
   db: Handle,

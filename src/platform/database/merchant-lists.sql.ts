@@ -84,8 +84,8 @@ export async function listPage<List extends ListName>(
 }
 
 /**
- * A filtered list shows at most this many matches, the newest ones. Each match costs one step to
- * find.
+ * A filtered list shows at most this many matches, the newest ones: all of them are read for every
+ * page.
  */
 export const matchesMax = 1_000;
 
@@ -150,8 +150,8 @@ export async function findManagedOwner(
 }
 
 /**
- * Lowers the newest times of lists that are later than the merchant's clock. Returns how many it
- * lowered.
+ * Sets the newest time of a list to its merchant's clock where it is later than that. Returns how
+ * many lists it changed.
  */
 export async function lowerListPositions(
   db: Handle,

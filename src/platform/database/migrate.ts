@@ -165,7 +165,7 @@ export async function migrate(
   } catch (error) {
     throw (error as { code?: string }).code === '42501' ? new MayNotMigrate(error) : error;
   } finally {
-    // The lock ends with its transaction.
+    // Closing the connection ends its transaction, and with it the lock.
     lock.release(true);
   }
 }

@@ -60,7 +60,10 @@ async function announce(
     .execute();
 }
 
-/** Each process does this at its start. A process that ends without a crash deletes its own row. */
+/**
+ * Deletes the rows of processes that crashed; any other process deletes its own row when it ends.
+ * Each process calls this at its start.
+ */
 async function deleteSilent({ database: { db }, clock }: NodeDeps): Promise<void> {
   const yesterday = timestamp(clock.now().subtract({ hours: 24 }));
   await db.deleteFrom('nodes').where('seen_at', '<', yesterday).execute();

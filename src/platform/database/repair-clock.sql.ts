@@ -19,8 +19,9 @@ const leaseMax = sql`interval '1 hour'`;
 type Table = keyof Tables & string;
 
 /**
- * Every table with leases, in the order in which other transactions lock their rows: a statement
- * locks its month before the day of payouts. A test compares it with the schema.
+ * Every table with leases, in the order in which other transactions lock their rows: the work on a
+ * monthly statement locks a row of `statement_months` before one of `payout_days`. A test compares
+ * this list with the schema.
  */
 export const leasedTables: Table[] = [
   'payment_attempts',
@@ -77,7 +78,7 @@ export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepa
       db,
     );
   }
-  // A payout locks its day before its list.
+  // The lists come last, because creating payouts locks the row of `payout_days` before the list.
   repair.list_positions = await lowerListPositions(db, now, margin);
   return repair;
 }

@@ -105,7 +105,10 @@ function listStalled(
   return stalled;
 }
 
-/** Asks one server about its connections. Another server, perhaps a standby, does not know them. */
+/**
+ * Asks one server about the connections that were opened to it, and returns the dead ones. If
+ * another server now answers at its address, perhaps a standby, it does not know the connections.
+ */
 async function findDead(ask: Ask, number: number, stalled: Stalled[]): Promise<pg.ClientBase[]> {
   const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
   const server = await ask(number, pids).catch(() => 'away' as const);

@@ -10,7 +10,7 @@ export type JsonValue<T> = ColumnType<T, string | null, string | null>;
 
 /**
  * The tables that the migrations make, as types. A test compares the two. This file has the tables
- * of this room. Each slice adds its own in a `*.tables.ts` file, and only that slice writes them
+ * of this folder. Each slice adds its own in a `*.tables.ts` file, and only that slice writes them
  * (decision 0065).
  */
 export interface Tables {

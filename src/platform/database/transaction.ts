@@ -115,8 +115,8 @@ export function isLockTimeout(error: unknown): boolean {
 /**
  * Retries `attempt` until the deadline while the database does not answer or asks for a retry.
  * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its
- * own rows first. `mayRetry` can pass errors to the caller that would otherwise be retried, as long
- * as no COMMIT is in doubt.
+ * own rows first. An error for which `mayRetry` returns false goes to the caller at once, unless a
+ * COMMIT is in doubt.
  */
 export async function retryTransient<T>(
   clock: Clock,
@@ -167,8 +167,8 @@ class Unconfirmed extends Error {}
 /** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
 class RolledBack extends Error {
   /**
-   * The answers to the failed statement and to COMMIT may come together, and this one may be seen
-   * first (`causeOf`).
+   * The answers to the failed statement and to COMMIT may come together, and the caller may see
+   * this error first. By this code, `causeOf` replaces it with the failed statement's error.
    */
   readonly code = abortedTransaction;
 }
@@ -240,9 +240,9 @@ export function transaction<T>(
       return result;
     } catch (error) {
       // The body may have failed because of a statement that was sent before COMMIT. Only the
-      // answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT, with a
-      // warning, if the only Citus worker received it and died. That Citus worker may have
-      // committed.
+      // answer to COMMIT counts, and it follows at once. If the transaction used only one Citus
+      // worker, and that one died after it received the COMMIT, Citus refuses the COMMIT with a
+      // warning. That Citus worker may have committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);

@@ -21,7 +21,8 @@ export async function healthRoutes(
     try {
       const reason = deps.clockProblem() ?? (await findDatabaseProblem(deps.database));
       if (reason === null) {
-        // Creates and reads continue, so load balancers must keep sending requests (decision 0097).
+        // While money is stopped, creates and reads continue, so load balancers must keep sending
+        // requests (decision 0097).
         const stopped = await deps.money.stopReason();
         return stopped === null ? { status: 'ok' } : { status: 'degraded', reason: stopped };
       }

@@ -9,8 +9,8 @@ export class MalformedJson extends Error {
 const depthMax = 32;
 
 /**
- * The limit for colons and commas. An API body has no space for this many, but an uploaded file
- * does.
+ * The limit for colons and commas. A valid body of 256 KiB is too short to have this many, but the
+ * longer body of a file upload is not.
  */
 const separatorsMax = 140_000;
 

@@ -57,9 +57,9 @@ async function addressesOf(host: string): Promise<string[]> {
   return host === 'localhost' ? [...found] : [...found].slice(0, 1);
 }
 
-/** Passes its connections to the main server, which serves them like its own. */
+/** Listens on another address and passes all connections to the main server, which serves them. */
 async function listenFurther(main: HttpServer, options: ListenOptions): Promise<FurtherAddress> {
-  // Node's HTTP servers have these options too.
+  // Node's HTTP servers set the same options for their connections.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     main.emit('connection', socket);
   });

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from './openapi.ts';
 
 export const requestId: JsonObject = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
 
-/** The headers of every answer that was counted. */
+/** The headers of every answer to a request that was counted against a limit. */
 export const quotaHeaders: JsonObject = {
   'RateLimit-Limit': { $ref: '#/components/headers/RateLimitLimit' },
   'RateLimit-Remaining': { $ref: '#/components/headers/RateLimitRemaining' },

@@ -81,8 +81,9 @@ const pageRequests = {
 
 /**
  * New checkouts from a payment link: as many as a merchant may create, and fewer for one network. A
- * till and its shoppers may share an address. The first ones of each network have a limit of their
- * own, so strangers with a few addresses do not lock out a till's shoppers (decision 0007).
+ * till and its shoppers may share an address. Each network's first checkouts are counted separately
+ * (`firstOfLink`), so that strangers with a few addresses cannot lock out a till's shoppers
+ * (decision 0007).
  */
 const linkCheckouts = {
   ofNetwork: { max_requests: 20, window_seconds: 60 },
@@ -106,7 +107,8 @@ export const declineLimits = {
 /** Console requests per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
 /**
- * Different pages of lists that name people, per person. More than this counts as reading in bulk.
+ * How many different pages of lists with people's names one person may open. More than this counts
+ * as reading in bulk.
  */
 const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 /** Attempts to sign in to the console, per client address. An office may share an address. */
@@ -190,8 +192,9 @@ export function createRateLimits(store: RateLimitStore) {
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
     },
     /**
-     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page
-     * counts only once, because it refreshes itself: call `noteShown` before showing it.
+     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page that
+     * is open refreshes itself, so it is counted only once. Call `noteShown` before showing it, to
+     * remember that the page was counted.
      */
     async listPage(
       person_id: string,
@@ -288,7 +291,7 @@ const pageLimits = (hit: Hit) => ({
       isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
   },
-  /** A new checkout from a payment link. A request that leads to an existing one does not count. */
+  /** A new checkout from a payment link. Do not call it if the link already has a checkout. */
   async linkCheckout(link_id: string, network: string): Promise<void> {
     const { ofNetwork, ofLink, firstOfLink } = linkCheckouts;
     const { limit, remaining } = await hit(`link checkout ${link_id} ${network}`, ofNetwork);

@@ -8,7 +8,7 @@ export type SampleRequest = {
   /** The address without its query. */
   address: string;
   query: { name: string; value: string }[];
-  /** The body of a POST, and its key. A request without them is a GET. */
+  /** The body and the Idempotency-Key of a POST. A request without them is a GET. */
   post?: { body: Json; idempotencyKey: string };
 };
 

@@ -34,7 +34,8 @@ function withNullables<Part>(part: Part): Part {
   const { anyOf, ...rest }: Union = Object.fromEntries(entries);
   const some = anyOf?.find(({ type }) => type !== 'null');
   const hasNull = anyOf?.length === 2 && anyOf.some(({ type }) => type === 'null');
-  // The compiler would write a constant from the schema, whatever the data is.
+  // A constant stays an anyOf: as a nullable type, the compiler would write the schema's constant
+  // even when the data is null.
   if (hasNull && some && !some.anyOf && some.const === undefined)
     return { ...rest, ...some, nullable: true } as Part;
   return (anyOf ? { ...rest, anyOf } : rest) as Part;

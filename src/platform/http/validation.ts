@@ -5,7 +5,7 @@ import { Settings } from 'typebox/system';
 import { ApiError } from './errors.ts';
 import { unfaithfulText } from './json.ts';
 
-// The schemas' formats decide what is accepted; e-mail addresses and URLs are not checked again.
+// These formats are the only check of the e-mail addresses and URLs in requests.
 Format.Set('email', isEmailAddress);
 Format.Set('uri', isHttpUrl);
 

@@ -2,8 +2,8 @@
  * Every kind of alert, and how an alert of that kind ends. `by itself`: the service closes it when
  * its cause has ended (`close-ended-alerts.ts`). `by a person`: only a person can judge that
  * nothing is left to do. `as a difference`: also by a person, among the gateway's differing
- * records. `at once`: it is only posted and logged, because the rows that it is about have their
- * own list.
+ * records. `at once`: it is closed from the start, and only posted to the operator's webhook and
+ * logged, because the rows that it is about have their own list.
  */
 export const alertKinds = {
   payment_overdue: 'by itself',

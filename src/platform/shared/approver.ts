@@ -1,4 +1,4 @@
-/** A person who agrees to an amount or an account. The command line knows only a name. */
+/** A person who approves an amount or a bank account. The command line knows only their name. */
 export type Approver = { person_id: string | null; name: string };
 
 /** People are compared by id, and users of the command line by name. */

@@ -1,6 +1,6 @@
 // The console shows the sums that the service would post, so both run these functions.
 
-/** The prices that a sale bears. 100 basis points are 1 %. */
+/** The fee for a sale: a share, a fixed part, and the VAT on both. 100 basis points are 1 %. */
 type Prices = { basis_points: number; fixed: number; vat_basis_points: number };
 
 export type Amounts = { gross: number; fee: number; vat: number; net: number };

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import { pdfFile, pngFile } from '../../../test/support/files.ts';
 import { readFileType, readImage } from './file-type.ts';
 
-/** A JPEG up to its frame, with a part before it and the end of an image. */
+/**
+ * A minimal JPEG: an APP0 segment, a frame header (SOF) and the end-of-image marker, without image
+ * data.
+ */
 const jpegFile = Buffer.from(
   'ffd8 ffe0 0004 0000 ffc2 000b 08 000a 0014 01 00110 0 ffd9'.replaceAll(' ', ''),
   'hex',

@@ -43,7 +43,7 @@ function readPng(bytes: Buffer): ImageSize | null {
   return sizeOf(bytes.readUInt32BE(16), bytes.readUInt32BE(20));
 }
 
-/** Reads marker after marker until one has the size. */
+/** Reads the file marker by marker, up to the frame header, which has the size. */
 function readJpeg(bytes: Buffer): ImageSize | null {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   // A camera may append data of its own after the end of the image.

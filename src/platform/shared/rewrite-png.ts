@@ -72,7 +72,8 @@ function readChunks(bytes: Buffer): Chunks | null {
     const data = bytes.subarray(at + 8, end);
     const earlier = chunks.get(type);
     const continues = type === 'IDAT' && before === 'IDAT';
-    // Text chunks may repeat and are dropped. Every chunk that matters occurs once.
+    // Ancillary chunks such as texts have a type in lower case. They are dropped, and may repeat.
+    // Every other chunk occurs once, except that the pixels may be divided.
     const isDropped = /^[a-z]/.test(type) && type !== 'tRNS';
     if (!isDropped && !known.includes(type)) return null;
     if (earlier && !continues && !isDropped) return null;

@@ -32,8 +32,8 @@ export type Span = {
 type Trace = {
   id: string;
   /**
-   * Whether spans are exported, if the trace came from a caller. Null if it began here, where its
-   * id decides.
+   * Whether the spans are exported, if a caller began the trace. Null if the trace began here: then
+   * its id decides (`isSampled`).
    */
   isSampled: boolean | null;
   /** The wall clock minus the stopwatch, so that all spans share one time line. */
@@ -61,7 +61,7 @@ const current = new AsyncLocalStorage<Span | undefined>();
 export function createTracer(
   { clock, random }: TracerDeps,
   exporter: { export(spans: Span[]): void; close(): Promise<void> },
-  /** The share of traces beginning here that is exported, from 0 to 1. */
+  /** The share of traces whose spans are exported, from 0 to 1. */
   ratio: number,
 ): Tracer {
   const tracer = { clock, random, ratio, export: exporter.export };
@@ -116,7 +116,7 @@ function beginSpan(
   };
 }
 
-/** Ends a span. When the trace's first span in this process ends, its ended spans are exported. */
+/** Ends a span. The spans of a trace are exported when its first span in this process ends. */
 export function endSpan(span: Span): void {
   const { trace } = span;
   const { tracer } = trace;
@@ -188,7 +188,7 @@ export function joinCheckout(checkout_id: string): void {
   }
 }
 
-/** The current request creates this checkout, so it is the first span of the checkout's trace. */
+/** The current request creates this checkout, so its span is the first of the checkout's trace. */
 export function beginCheckout(checkout_id: string): void {
   const first = firstSpan();
   if (!first) return;

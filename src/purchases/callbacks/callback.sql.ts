@@ -78,7 +78,7 @@ export async function listSequences(
   return rows;
 }
 
-/** The part of a callback that the page of its checkout needs. */
+/** The part of a callback that the payment page of its checkout needs. */
 export const selectDelivery = (db: Handle, merchant_id: string, checkout_id: string) =>
   db
     .selectFrom('callbacks')
@@ -114,8 +114,8 @@ export async function moveRetriggered(
   { merchant_id, id }: Key,
   { now, due_at, lease, leased_until }: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
-  // The callback is locked first: attempts may be expiring, and the count below must see the
-  // result.
+  // Lock the callback first. Another process may be deleting its expired attempts, and the count
+  // below must see the result.
   await db
     .selectFrom('callbacks')
     .select('id')
@@ -123,7 +123,8 @@ export async function moveRetriggered(
     .where('merchant_id', '=', merchant_id)
     .forUpdate()
     .execute();
-  // A process that died may have left an attempt that is not counted.
+  // Count the attempts again: a process that died may have left one that `attempts` does not
+  // include.
   const { rows } = await sql<Callback>`
     update callbacks
     set status = 'pending', run = run + 1, run_attempts = 0, due_at = ${due_at}, lease = ${lease},

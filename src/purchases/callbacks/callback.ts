@@ -40,7 +40,10 @@ export type Callback = {
   delivered_at: Timestamp | null;
   lease: string | null;
   leased_until: Timestamp | null;
-  /** The number of the last attempt that was sent and got no answer for a while. */
+  /**
+   * The number of the last attempt that was sent and had no answer after `markSentMilliseconds`. If
+   * its process dies, the callback is not sent again at once.
+   */
   sent_attempt: number | null;
   /** The sealed `transaction_verify` of a v1 form (decision 0040); null for v2's JSON. */
   sealed_verify: Buffer | null;
@@ -50,7 +53,7 @@ export type Callback = {
   subject_id: string | null;
   /** Counts the changes of the subject that this integration is told about, from 1. */
   sequence: number | null;
-  /** The checkout's id, or for an event its own id. */
+  /** The id of the checkout; for an event, the callback's own id. */
   listed_id: string;
 };
 

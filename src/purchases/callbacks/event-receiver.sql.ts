@@ -5,9 +5,10 @@ import type { Handle } from '#platform/database/database.ts';
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
- * The integration that created a checkout, with the URL for its events, if it asked for this kind
- * of event. A v1 receiver accepts only forms, so its notify_url is not used for events. The
- * checkout of a payment link may have no notify_url.
+ * The integration that created a checkout, with the URL for its events: its `events_url`, or else
+ * the checkout's notify_url, unless that is a v1 receiver, which accepts only forms. Returns null
+ * if the integration did not ask for this kind of event, or if there is no such URL. The checkout
+ * of a payment link may have no notify_url.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -26,8 +27,8 @@ export async function findCheckoutReceiver(
 }
 
 /**
- * The event of a payout goes to the notify_url of a recent order. This many of the merchant's
- * newest orders are searched for one.
+ * An integration without an `events_url` gets the events of payouts at the notify_url of its newest
+ * order. Only this many of the merchant's newest orders are searched for it.
  */
 const recentOrders = 100;
 

@@ -50,7 +50,7 @@ export async function queuePayoutEvents(deps: Deps, db: Handle, payouts: Changed
   }
 }
 
-/** One INSERT writes at most this many rows: PostgreSQL allows 65,535 values. */
+/** One INSERT writes at most this many rows: PostgreSQL allows 65,535 parameters. */
 const rowsMax = 1_000;
 
 /**

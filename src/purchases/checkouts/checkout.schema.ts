@@ -156,7 +156,7 @@ export const CheckoutResource = Type.Object(
   { title: 'Checkout', description: 'One order to be paid in instalments.' },
 );
 
-/** The answer for a row. The route's response schema picks the attributes. */
+/** Presents a row with all its columns. The route's response schema picks the attributes. */
 export const checkoutResource = (checkout: Checkout): Type.Static<typeof CheckoutResource> => ({
   id: checkout.id,
   type: 'checkouts',

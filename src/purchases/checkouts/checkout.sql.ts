@@ -37,7 +37,10 @@ export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
 
 const created = rowGroup({ ...newColumns, behind: 'int' });
 
-/** The condition on `$1` names the merchants again, so that Citus contacts only their nodes. */
+/**
+ * `$1` holds the ids of the merchants. The condition on it repeats them, so that Citus contacts
+ * only their nodes.
+ */
 const insertCreated = `
   insert into checkouts (${newNames.join(', ')}, number, status, created_at, expires_at)
   select ${created.select(newNames)}, l.total - i.behind, 'received', l.last_created_at,

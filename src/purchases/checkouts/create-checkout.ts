@@ -182,7 +182,8 @@ function leaveDecided(batch: Batch): void {
 
 async function findCommitted(batch: Batch): Promise<void> {
   const { tx, open, outcomes } = batch;
-  // A commit in flight holds these locks. Once we have them, its fate is known.
+  // If the COMMIT whose answer was lost is still in flight, its transaction holds these locks. Once
+  // we have them, its fate is known.
   await advanceListTotals(tx.client, 'checkouts', roomFor(open, 0));
   const existing = await listExisting(
     tx.db,

@@ -3,7 +3,10 @@ import type { Handle } from '#platform/database/database.ts';
 import { moveGateway } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
-/** Moves a checkout to another gateway. The caller holds its lock and has found no attempt. */
+/**
+ * Moves a checkout to another gateway. The caller holds the checkout's lock and has found no
+ * attempt to pay it.
+ */
 export async function giveToGateway(
   db: Handle,
   checkout: Checkout,

@@ -61,7 +61,7 @@ export function explainCheckout(
   return errors;
 }
 
-/** A plain integration need not name its merchant, but must not name another one. */
+/** An integration of one merchant need not name that merchant, but must not name another. */
 export function isOwnMerchant(
   merchant: MerchantRow,
   { merchant_id }: { merchant_id?: unknown },
@@ -70,7 +70,7 @@ export function isOwnMerchant(
   return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
-/** Checks the rules that no schema can express. A malformed field already has its error. */
+/** Checks the rules that no schema can express. Skips malformed fields: the schema reports them. */
 export function explainRules(
   merchant: MerchantRow,
   allowed: Destinations,

@@ -37,7 +37,7 @@ export const answerCharactersMax = 4_000;
 /** The limit for one plan, so that a page of texts stays small. */
 export const entriesMax = 200;
 
-/** The newest texts that the plan page and the console show. */
+/** The plan page and the console show at most this many texts, the newest ones. */
 export const entriesShown = 50;
 
 /** A text as it is stored: without characters that change how the surrounding text is shown. */

@@ -152,7 +152,7 @@ async function uploadFiles(
     const content = await findFileContent(db, dispute, id);
     if (content === null) throw changedMeanwhile(dispute);
     const { file_ref } = await deps.gateways.of(dispute.gateway).uploadEvidence({
-      // Uploading a file twice does no harm. Its own key makes the gateway store it once.
+      // An upload that is repeated has the same key, so the gateway stores the file only once.
       key: `dispute:${dispute.dispute_ref}:file:${id}`,
       merchant: merchant.forGateway(),
       ...{ name, media_type, content },

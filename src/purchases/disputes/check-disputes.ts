@@ -124,8 +124,8 @@ async function isSettled(
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    // Open requests are read first. Otherwise one could end between the two reads, and neither read
-    // would show it.
+    // Requests in flight are looked up before the payment. In the other order, a request could end
+    // between the two reads, and neither read would show it.
     const isInFlight = await hasOpenCollections(db, opened_at);
     const recorded = await recordNew(deps, gateway, state, isInFlight);
     if (recorded) await alertUnknown(deps, recorded, state);

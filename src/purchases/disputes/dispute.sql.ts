@@ -174,7 +174,6 @@ export async function moveDispute(
     .executeTakeFirstOrThrow();
 }
 
-/** Locks a dispute whose evidence is about to be staged or submitted. */
 export async function lockDispute(
   db: Handle,
   { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,

@@ -127,8 +127,8 @@ const warnsAt = (due_by: Timestamp) =>
   Temporal.Instant.from(due_by).subtract({ hours: 24 * warningDays });
 
 /**
- * Whether the gateway has booked the money as the dispute ended: withdrawn after a loss, and
- * otherwise not. It may do so days after the end.
+ * Whether the gateway's bookings agree with the end of the dispute: after a loss the money is
+ * withdrawn, and otherwise it is not. The gateway may book this days after the end.
  */
 const isBooked = ({ status, withdrawn }: Pick<Dispute, 'status' | 'withdrawn'>) =>
   (status === 'lost') === withdrawn > 0;

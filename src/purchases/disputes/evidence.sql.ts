@@ -32,12 +32,12 @@ export type Facts = {
   authentication: Authentication | null;
   disputed: {
     /**
-     * `capture` is the first payment, `charge` a payment without the cardholder, and `shopper` a
-     * payment by the cardholder in person.
+     * `capture` is the first payment, made with the order; `charge` is a payment without the
+     * cardholder; `shopper` is one that the cardholder made themselves, on the plan page.
      */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
-    /** Set for a payment that the shopper made in person. */
+    /** The card and its authentication. Set only if the kind is `shopper`. */
     card: FactCard | null;
     authentication: Authentication | null;
     /** The card network's ids of the payment. */

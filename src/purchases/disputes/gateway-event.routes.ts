@@ -45,8 +45,9 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not match the body.');
     }
-    // After a restore, `recordLost` must record payments before disputes, because a dispute pauses
-    // its plan. The gateway will send the event again.
+    // Money is stopped after a restore until `recordLost` has run. It must record payments before
+    // disputes, because a dispute pauses its plan, and a paused payment cannot be recorded. The
+    // gateway will send the event again.
     if (await isMoneyStopped(deps.money, gateway)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }

@@ -121,7 +121,8 @@ async function recordAnswer(
       return { dispute: await moveDispute(db, before, { ...checked, due_at }), isRecorded: true };
     }
     await postMoney(deps, db, before, payments, state, at);
-    // The bank asks again, with a new deadline. An answer to the inquiry is not evidence.
+    // After an inquiry the bank asks again, with a new deadline. What was submitted to the inquiry
+    // does not answer the dispute.
     const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
     const asked = isEscalated ? { ...before, ...unanswered } : before;
     const over = isOver(state.status);

@@ -25,7 +25,7 @@ type SuppliedName = (typeof suppliedNames)[number];
 export const lineMax = 100;
 export const statementMax = 4_000;
 
-/** Disputes about the charge itself, not about goods that did not arrive. */
+/** Reasons that concern the charge itself, not the delivery of goods. */
 const withoutDelivery = ['duplicate', 'credit_not_processed', 'subscription_canceled'];
 
 /** The facts that a bank asks for, by the reason for the dispute. */

@@ -89,13 +89,19 @@ export async function currentFiles(db: Handle, dispute: Dispute): Promise<Disput
   return (await listFiles(db, dispute)).filter(({ removed_at }) => removed_at === null);
 }
 
-/** A file also counts as an answer to the request. The facts stay as they are. */
+/**
+ * Records that the merchant's answer has changed: files count, too. The supplied facts stay as they
+ * are.
+ */
 async function supplyNow(db: Handle, dispute: Dispute, supplied_at: Timestamp): Promise<void> {
   await moveDispute(db, dispute, { supplied_at });
   await deleteRemovedFiles(db, dispute, dispute.staged_files);
 }
 
-/** Changes what was supplied, at the merchant's time, while the evidence can still change. */
+/**
+ * Runs an operator's change to what was supplied, if the evidence can still change. `work` gets the
+ * time on the merchant's clock.
+ */
 async function change(
   deps: OperatorDeps,
   operator: string,

@@ -86,9 +86,10 @@ export async function askGateway(
 }
 
 /**
- * Whether the payment may have been charged under a key that the gateway has forgotten, by a
- * service whose database was lost and restored. A first charge soon after its date needs no
- * look-up, because the gateway still remembers its key. A retry is rare, so it is always looked up.
+ * Whether the payment may have been charged under a key that the gateway has forgotten. This
+ * happens if the service charged it before its database was lost and restored. A first charge soon
+ * after its date needs no look-up, because the gateway still remembers its key. A retry is rare, so
+ * it is always looked up.
  */
 function mayBeCharged(
   { territory: { time_zone } }: Merchant,
@@ -123,8 +124,8 @@ async function findCharge(
     assertAmount(state.amount, amount);
     return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
   }
-  // The collector does not touch a payment while a known attempt of the shopper is in flight, so
-  // these attempts are not in this database.
+  // The collector does not touch a payment while an attempt of the shopper in this database is in
+  // flight. So the unconfirmed payments belong to attempts that a restored database has lost.
   await voidUnconfirmed(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);

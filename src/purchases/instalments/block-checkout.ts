@@ -15,7 +15,8 @@ export async function blockCheckout(
   block: { reference: string; alert_id: string; created_at: Timestamp },
 ): Promise<void> {
   await insertBlock(db, { ...key, ...block });
-  // This includes a payment with an open request: the gateway may have carried it out differently.
+  // A payment with a request in flight is paused, too: what the gateway did may differ from what
+  // the request says.
   const { merchant_id, checkout_id } = key;
   await send(db, updatePaused({ merchant_id, checkout_id }));
 }

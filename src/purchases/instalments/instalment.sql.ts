@@ -111,7 +111,7 @@ const lockClaimed = compileOnce((db, key: ListKey & { lease: string }) =>
     .forUpdate(),
 );
 
-/** Whether a dispute, or a difference in the reconciliation, pauses the checkout. */
+/** Whether a dispute or a block (block-checkout.ts) pauses the checkout. */
 const isHeldUp = ({
   merchant_id,
   checkout_id,
@@ -130,8 +130,8 @@ export type Settled = Pick<
 >;
 
 /**
- * Moves many payments of one merchant at once, and releases them. Pauses those for which a dispute
- * came while the request was in flight.
+ * Moves many payments of one merchant at once, and releases them. Pauses those whose checkout was
+ * disputed or blocked while the request was in flight.
  */
 export async function moveSettled(
   db: Handle,
@@ -343,9 +343,10 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
 );
 
 /**
- * Deletes the row of the stored card, which the card `by` replaces, and makes that card due to be
- * detached at the gateway. A card that is entered again may keep its reference. If it is the stored
- * card, nothing is detached. If it was replaced earlier, it is no longer detached.
+ * Deletes the row of the stored card, because the card `by` replaces it, and makes the old card due
+ * to be detached at the gateway. If the shopper has entered a card again, `by` may be a reference
+ * that we know. If it is the stored card's, nothing is detached. If it is that of a card that was
+ * replaced earlier, that card is no longer detached.
  */
 export async function moveCardReplaced(
   db: Handle,
@@ -406,9 +407,9 @@ export async function isDetaching(
 type Claimed = CheckoutKey & { card_ref: string; lease: string | null };
 
 /**
- * Whether nothing needs a replaced card any more: it is still claimed, no open request may charge
- * it, and no attempt of the shopper may store it again. Call it with the checkout locked. A card
- * that was stored again is no longer claimed.
+ * Whether nothing needs a replaced card any more: no open request may charge it, and no attempt of
+ * the shopper may store it again. Its row must still be claimed, because a card that was stored
+ * again has lost this row. Call it with the checkout locked.
  */
 export async function mayDetach(db: Handle, card: Claimed): Promise<boolean> {
   const { merchant_id, checkout_id, card_ref, lease } = card;

@@ -60,8 +60,8 @@ export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'l
 export type CollectionStatus = (typeof collectionStatuses)[number];
 
 /**
- * The source of the money: the hold, the stored card without the shopper, or a payment by the
- * shopper in person.
+ * The source of the money: the hold, the stored card without the shopper, or a payment that the
+ * shopper makes on the plan page.
  */
 export const collectionKinds = ['capture', 'charge', 'shopper'] as const;
 export type CollectionKind = (typeof collectionKinds)[number];
@@ -97,7 +97,10 @@ export type Collection = {
   settled_at: Timestamp | null;
 };
 
-/** The gateway knows the request by this id, even after a restore (decision 0049). */
+/**
+ * The id under which the gateway knows the request. It is derived and not random, so that a service
+ * whose database was restored can recognise requests that it has lost (decision 0049).
+ */
 export const collectionId = (checkout_id: string, instalment: number, number: number) =>
   derivedId('collection', checkout_id, instalment, number);
 
@@ -147,7 +150,7 @@ export const declinesPerDayMax = 4;
 
 /**
  * After these declines the same card may still be charged: the network renews an expired card, and
- * the shopper confirms a payment in person.
+ * the shopper can authenticate a payment on the plan page.
  */
 const curableDeclines: ReadonlySet<string> = new Set(['expired_card', 'authentication_required']);
 
@@ -171,7 +174,8 @@ type Card = Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>;
 export const notAsked = 'not_asked';
 
 /**
- * The key of the card that was declined, if the decline tells it, or of the one that was charged.
+ * The `card_key` to store with a request: the one that the decline reports, or else the one that
+ * the request was opened with.
  */
 export const declinedKey = (
   { card_key }: Pick<Collection, 'card_key'>,
@@ -205,8 +209,9 @@ export const findForbiddingForGood = (declines: CardDecline[], card: Card): Card
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge of the card, or was the last decline allowed for a payment
- * within a day, with whichever card. The card schemes fine those who retry anyway (decision 0027).
+ * either forbids every further charge of the card (`isForGood`), or is the first decline of a
+ * payment that was declined `declinesPerDayMax` times within a day, with any card. The card schemes
+ * fine those who retry anyway (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],

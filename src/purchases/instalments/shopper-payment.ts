@@ -19,7 +19,10 @@ import { type Collection, collectionId, declinedKey, type Instalment } from './i
 
 type Attempt = CheckoutKey & { id: string };
 
-/** Opens a collection for each payment. The collector leaves these to the attempt until it ends. */
+/**
+ * Opens a collection for each payment. The collector leaves the payments alone until the attempt
+ * has ended.
+ */
 export async function openShopperPayment(
   db: Handle,
   attempt: Attempt,

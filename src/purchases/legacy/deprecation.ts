@@ -1,7 +1,10 @@
 /** From this date on, new plugins use v2. */
 export const deprecatedSince = Temporal.Instant.from('2026-11-01T00:00:00Z');
 
-/** v1 works until this date, unless the operator sets another one. */
+/**
+ * The end of v1 that every answer announces, unless the operator sets another date. Nothing is
+ * switched off on that date: an operator disables v1 for each integration (decision 0040).
+ */
 export const defaultSunset = '2027-11-01';
 
 /** The headers of every v1 answer (decision 0040), from RFC 9745, RFC 8594 and RFC 5829. */

@@ -7,7 +7,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { LegacyCredential } from './legacy-credential.ts';
 
-/** The integration that v1 credentials in force belong to, with the hash of their secret. */
+/** The owner of v1 credentials that are in force, with the hash of their secret. */
 export async function findLogin(
   db: Handle,
   client_id: string,

@@ -7,8 +7,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Returns false if the token exists already, because the transaction is repeated if the answer to
- * its COMMIT is lost.
+ * Returns false if the token exists already. This happens if the answer to a COMMIT was lost and
+ * the transaction is repeated.
  */
 export async function insertToken(
   db: Handle,
@@ -30,7 +30,8 @@ export async function insertToken(
 }
 
 /**
- * The owner of a token, or null unless the token, its credentials and the integration are valid.
+ * The owner of a token. Null if the token has expired, its credentials were withdrawn, or the
+ * integration was revoked.
  */
 export async function findTokenOwner(
   db: Handle,

@@ -46,8 +46,8 @@ export const itemMapping: readonly Mapping[] = [
 ];
 
 /**
- * These fields are accepted and ignored. The base URL gives the environment, and the login gives
- * the merchant.
+ * These fields are accepted and ignored. The base URL decides the environment, not `mode`, and the
+ * login decides the merchant, not `merchantReference`.
  */
 export const droppedFields = [
   'merchant.merchantReference',

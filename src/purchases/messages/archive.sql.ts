@@ -23,7 +23,10 @@ export async function listCheckoutsWithMessages(
   return rows;
 }
 
-/** Columns that are the same in all messages of a checkout, or null once a message is settled. */
+/**
+ * Columns that the archive leaves out of a message's JSON. They are the same in all messages of a
+ * checkout, or null once a message is settled.
+ */
 const unarchivedColumns = [
   ...['merchant_id', 'checkout_id', 'payment_link_id'],
   ...['sealed_token', 'due_at', 'lease', 'leased_until'],

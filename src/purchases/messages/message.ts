@@ -2,10 +2,11 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 
 /**
- * A mail to the shopper about a checkout. Only `evidence_asked` goes to the merchant, and only
- * `payment_link` is about a link, before there is a checkout. The transaction that causes a message
- * writes its row, `pending` and due on the merchant's clock. The worker sends the message and makes
- * it `sent`. If a mail server refuses a message permanently, it is `refused`, which operators see.
+ * A mail to the shopper about a checkout. There are two exceptions: `evidence_asked` goes to the
+ * merchant, and `payment_link` is about a payment link that has no checkout yet. The transaction
+ * that causes a message writes its row, `pending` and due on the merchant's clock. The worker sends
+ * the message and makes it `sent`. If a mail server refuses a message permanently, the message
+ * becomes `refused`, which operators see.
  * A message that is no longer true when it falls due, such as a reminder of a payment that a refund
  * has cancelled, is `skipped`. A reminder about a paused plan stays `pending` and is postponed.
  *
@@ -48,15 +49,16 @@ export type MessageFacts = {
   other_card?: boolean;
   /** The local date on which the service retries a declined payment; null if it does not. */
   retry_on?: string | null;
-  /** Why nothing was charged, if the bank did not decline the charge. */
+  /**
+   * Why nothing was charged, if the bank did not decline the charge: the bank was `not_asked`, or
+   * the hold had `lapsed`.
+   */
   uncharged?: 'not_asked' | 'lapsed';
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
-  /**
-   * When a one-time link or the time for an answer ends, and what the shopper wanted to do when
-   * they asked for the link.
-   */
+  /** When a one-time link expires, or when the time for the merchant's answer ends. */
   expires_at?: Timestamp;
+  /** The panel of the plan page that the shopper wanted when they asked for the link. */
   panel?: PlanPanel;
   /** The id of the answer to the shopper. */
   entry?: string;
@@ -76,7 +78,7 @@ export type Message = {
   sealed_token: Buffer | null;
   status: MessageStatus;
   created_at: Timestamp;
-  /** When it first fell due. `due_at` moves with every retry. */
+  /** When the message first fell due. `due_at` moves with every retry. */
   planned_at: Timestamp;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;

@@ -19,10 +19,10 @@ export type QueuedMessage = {
   /** Which payment, refund or link the message is about. */
   about?: string;
   facts?: MessageFacts | undefined;
-  /** A one-time link, with the id that its token was sealed for. */
+  /** A one-time link. Its token was sealed for `id`, so the message must get this id. */
   link?: { id: string; sealed_token: Buffer };
   at: Timestamp;
-  /** When it falls due, on the merchant's clock. If absent, at once. */
+  /** When the message falls due, on the merchant's clock. If absent, it is due at once. */
   due_at?: Timestamp;
 };
 

@@ -3,7 +3,10 @@ import { uuidBytes, uuidText } from '#purchases/checkouts/payment-token.ts';
 
 type Key = { merchant_id: string; id: string };
 
-/** The token of a checkout does not begin with this, so neither token opens the other's page. */
+/**
+ * Every link's token begins with this and no checkout's token does, so neither token opens the
+ * other's page.
+ */
 const beginning = Buffer.from('link');
 
 /** The token in a link's URL consists of the link's sealed ids. It is not stored. */

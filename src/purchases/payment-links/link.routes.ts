@@ -124,7 +124,8 @@ async function continueFrom(
     statusOf(link, merchant.now()) === 'active' && (link.reusable || link.checkout_id === null);
   let made = needsNew ? null : await openPaymentLink(deps, merchant, link, null);
   if (made === null) {
-    // Only a new checkout counts: strangers who know the link must not lock its shopper out.
+    // Only new checkouts count towards the limit: strangers who know the link must not lock its
+    // shopper out of the checkout that exists already.
     try {
       await deps.rateLimits.linkCheckout(link.id, networkOf(request));
     } catch (error) {
@@ -151,7 +152,7 @@ function readTyped(request: FastifyRequest): LinkPage['typed'] {
   }
 }
 
-/** Checks the form. A member that the link itself sets is not read from it. */
+/** Checks the form. The form's value for a member that the link itself sets is ignored. */
 function checkTyped(
   typed: LinkPage['typed'],
   link: ReadLink,

@@ -20,7 +20,7 @@ import {
 // send only so many mails a day, few of them to one e-mail address.
 
 const daySeconds = 24 * 3600;
-/** The shortest time between two mails with one link. */
+/** The shortest time between two mails with the same link. */
 const pauseSeconds = 600;
 
 /**

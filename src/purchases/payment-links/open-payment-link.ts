@@ -43,10 +43,10 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
 
 /**
  * Finds or makes the checkout of a shopper who presses the button on a link's page. A reusable link
- * makes a new checkout each time. Any other link has at most one that can be paid: shoppers who come at the
- * same time get the same checkout, and the first of them pays it. If the link can no longer be
- * opened, returns its status. If a new checkout is needed and the shopper has typed nothing,
- * returns null.
+ * makes a new checkout each time. Any other link has at most one checkout that can be paid:
+ * shoppers who come at the same time get the same checkout, and the first of them pays it. If the
+ * link can no longer be opened, returns its status. If a new checkout is needed and `typed` is
+ * null, returns null.
  */
 export async function openPaymentLink(
   deps: OpenDeps,

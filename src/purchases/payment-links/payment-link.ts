@@ -23,7 +23,7 @@ export const expiryDaysMax = 30;
 export const linkMailsMax = 3;
 /** A merchant's links are mailed at most this many times in 24 hours. */
 export const linkMailsPerDayMax = 100;
-/** At most this many of them go to one e-mail address. */
+/** At most this many of a merchant's mails with links go to one e-mail address in 24 hours. */
 export const linkMailsToOneMax = 5;
 
 /** Leaves room for the number that each checkout of a reusable link adds to the reference. */

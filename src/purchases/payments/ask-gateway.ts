@@ -67,7 +67,10 @@ async function beginEnding(
   throw new OutcomeUnknown('another process has claimed the attempt');
 }
 
-/** After a restore, an attempt whose time is over may be a purchase that the backup lacks. */
+/**
+ * Refuses to end an attempt while money is stopped: after a restore, an attempt whose time is over
+ * may be a purchase that the backup lacks.
+ */
 async function refuseIfStopped(
   { money }: Pick<AskDeps, 'money'>,
   { gateway }: PaymentAttempt,

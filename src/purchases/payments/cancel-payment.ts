@@ -35,7 +35,8 @@ export async function cancelPayment(
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
     await writeTogether(db, cancelled.writes);
-    // The delivery checks the claim, and so it also checks that this transaction was committed.
+    // It is not certain yet that this transaction is committed. The delivery sends nothing unless
+    // it finds the claim, which this transaction writes.
     callback = cancelled.callback;
     await moveInFlightToVoiding(
       db,

@@ -87,7 +87,7 @@ const recorded = (answer: Answer): Outcome =>
 
 test('a first payment never shares its key or its id with an attempt on the plan', () => {
   const names = attemptPurposes.map((purpose) => ({ purpose, checkout_id: 'c', number: 2 }));
-  // A payment of the plan and a new card are counted together, so that they never share a number.
+  // Payments of the plan and new cards share one series of numbers, so that no two have the same.
   assert.deepEqual(names.map(requestKey), ['c:p2', 'c:s2', 'c:s2']);
   const [first, plan, card] = names.map(attemptId);
   assert.notEqual(first, plan);

@@ -82,7 +82,7 @@ export function chooseRequest(
   return status === 'starting' && isYoung ? 'send' : 'find';
 }
 
-/** An answer that can still be voided. */
+/** An answer after which the gateway may still have something to void. */
 export type Live = Extract<Answer, { outcome: 'begun' | 'done' | 'challenge' | 'processing' }>;
 
 /**
@@ -106,8 +106,8 @@ export function mustEnd(
 
 /**
  * The new state of an attempt, and its effect on other tables. `succeed` means that the checkout is
- * paid, the payments are collected, or the card is replaced. `fail` releases the payments that it
- * covered. `refuse` makes the checkout invalid.
+ * paid, the payments are collected, or the card is replaced. `fail` releases the payments that the
+ * attempt covered. `refuse` makes the checkout invalid.
  */
 export type Move = { to: AttemptChanges; effect: 'nothing' | 'succeed' | 'fail' | 'refuse' };
 
@@ -154,8 +154,8 @@ export function chooseMove(
         const due_at = timestamp(nextShopperLookUp(now, attempts, endsAt(attempt, checkout)));
         return { to: { ...released, payment_ref, due_at, attempts }, effect: 'nothing' };
       }
-      // Look-ups that happened while the shopper was busy do not delay the look-ups after the
-      // request was sent.
+      // Once the shopper has finished, look-ups are frequent again: those made while the shopper
+      // was busy do not count as attempts.
       const attempts = isSent ? 0 : attempt.attempts;
       const due_at = timestamp(nextRetryAt(now, attempts));
       const to = { ...released, payment_ref, due_at, attempts: attempts + 1 };

@@ -46,7 +46,10 @@ export async function listAttempts(db: Handle, key: CheckoutKey): Promise<Paymen
   return await selectAttempts(db, key).execute();
 }
 
-/** Far fewer attempts than this are unsettled at once. Any above it are left to the service. */
+/**
+ * In practice far fewer attempts than this are unsettled at once. If there are more, the newest are
+ * left to the workers, which settle them when they are due.
+ */
 const unsettledMax = 10_000;
 
 /** The attempts of all merchants that have not ended, oldest first. */

@@ -122,7 +122,7 @@ export type PaymentAttempt = {
   /** The codes of the gateway and of the card network. */
   decline_code: string | null;
   network_decline_code: string | null;
-  /** The gateway's key of a card that was declined. */
+  /** The key of the card that was declined (`cardKeyOf`). */
   card_key: string | null;
   /** When the request was last sent, on the real clock; null if it never was. */
   asked_at: Timestamp | null;
@@ -191,7 +191,7 @@ export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' |
  */
 export const finishMinutes = 15;
 
-/** From this time on the attempt is not sent. If the gateway already knows it, it is ended. */
+/** From this time on the attempt is not sent. If the gateway already knows it, it is voided. */
 export function endsAt(
   attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
   checkout: { expires_at: Timestamp },
@@ -213,9 +213,9 @@ export const isOver = (
 const lastLookUpSeconds = 5;
 
 /**
- * When to look up a session or a challenge next. Usually the shopper's browser returns first; if it
- * does not, the merchant waits about a minute. We look once more shortly before the end, and again
- * right after it to void what is left.
+ * When to look up a session or a challenge next. Usually the shopper's browser returns first. If it
+ * does not return, a look-up finds the outcome about a minute later. We look once more shortly
+ * before the attempt's end, and again right after it to void what is left.
  */
 export function nextShopperLookUp(
   now: Temporal.Instant,

@@ -123,7 +123,8 @@ const planPayment: Requests = {
     if (own.outcome === 'declined' || own.outcome === 'voided') return own;
     // The answer to our own request was lost, so it is sent again under its key.
     if (attempt.asked_at !== null) return null;
-    // A restored database has lost the attempt, and uses its number and id again.
+    // An earlier attempt was lost when the database was restored, and this attempt has got the
+    // same number and id.
     if (own.outcome === 'captured') {
       throw new RequestRefused('the attempt paid other payments before the database was restored');
     }

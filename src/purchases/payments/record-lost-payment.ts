@@ -125,7 +125,7 @@ async function checkFirstPayment(
   // The attempt itself may still be in flight in the backup.
   const known: PaymentAttempt | null = inFlight.find((one) => one.id === id) ?? null;
   if (inFlight.length > (known ? 1 : 0)) throw new CannotRecord('the shopper is paying now');
-  // The gateway's times are in whole seconds.
+  // The gateway's times are in whole seconds, so a payment may seem to be older than its checkout.
   const began = Temporal.Instant.from(checkout.created_at);
   const created = Temporal.Instant.from(created_at);
   const at = Temporal.Instant.compare(created, began) < 0 ? began : created;

@@ -62,7 +62,8 @@ export async function recordOutcome(
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
       await mailLinkPaid(deps, db, merchant, checkout);
       await writeAndCommit(tx, { ...outcome, ...paid.writes });
-      // The delivery checks the claim, and so it also checks that this transaction was committed.
+      // It is not certain yet that this transaction is committed. The delivery sends nothing unless
+      // it finds the claim, which this transaction writes.
       if (claim && paid.callback) callback = paid.callback;
     } else {
       await writeTogether(db, outcome);

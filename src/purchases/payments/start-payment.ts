@@ -33,8 +33,8 @@ const begin = beginAtMost(inProgressMax);
 /**
  * Begins a shopper's payment. The attempt is committed before the gateway is called, so that a
  * worker can settle it if this process dies. If the outcome is not known in time, the attempt stays
- * due and a worker settles it; the page polls until then. Returns false if nothing began, because
- * payments are paused.
+ * due and a worker settles it; the page polls until then. Returns false if nothing began because
+ * money is stopped, or because an operator has to look at the checkout first.
  */
 export async function startPayment(
   deps: PaymentDeps,
@@ -65,7 +65,8 @@ async function openFirstPayment(
   const key = { merchant_id, checkout_id };
   const lease = deps.random.uuid();
   return await transaction(deps, async ({ db, commit }, maybeCommitted) => {
-    // The server begins the second statement once the first one has the lock.
+    // Both statements are sent together. The server begins the second one once the first one has
+    // the lock.
     const [checkout, [rows]] = await Promise.all([
       lockCheckout(db, merchant_id, checkout_id),
       selectAttemptsAndBlocks(db, key),

@@ -106,7 +106,7 @@ function writeBankCsv(rows: Row[]): string {
   return writeCsv([columns, ...lines]);
 }
 
-/** The message for an export. Empty without payouts, because a message must contain one. */
+/** The pain.001 message for an export. Empty if no payout was exported: it must have a transfer. */
 async function writeMessage(
   { payingAccount }: BankFileDeps,
   db: Handle,

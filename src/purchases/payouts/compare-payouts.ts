@@ -3,8 +3,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 
 /**
- * Entries may still be written this long after money moves again, because only then does the
- * service find the outcomes of requests that were in flight at the time of the backup.
+ * For this long after money moves again, the service may still write entries that the lost database
+ * had written too: only now does the service find the outcomes of requests that were in flight at
+ * the time of the backup.
  */
 const lateEntryHours = 24;
 

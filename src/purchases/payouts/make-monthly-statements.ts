@@ -114,7 +114,8 @@ async function goOn(
   // Another process claimed the month, or an earlier run of this transaction was committed.
   const locked = await lockStatementMonth(db, merchant.id, lease);
   if (!locked) return null;
-  // A payout that is being made writes to the same entries, in another order.
+  // A payout that is being made updates the same entries in another order. Without this lock the
+  // two transactions could deadlock.
   await lockPayouts(db, merchant.id);
   const { month, number } = locked;
   const before = timestamp(endOfMonth(month, merchant.territory.time_zone));

@@ -101,7 +101,8 @@ async function issue(
   const at = timestamp(now);
   const { amount, reserves } = await planPayout(db, merchant.id, kinds, { at, day });
   if (amount <= 0) {
-    // The reserve may take all of the sales. It is held from today, although there is no payout.
+    // The reserve may take all of the sales. Then there is no payout, but the reserve is held from
+    // today.
     const held = reserves.filter(({ kind }) => kind === 'reserve');
     await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, held);
     return null;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** The territories. Their days begin at their own midnights. */
+/** The territories. In each of them, a day begins at the local midnight. */
 export async function listTerritories(
   db: Handle,
 ): Promise<{ code: string; time_zone: string; locale: string; currency: string }[]> {

@@ -87,7 +87,7 @@ test('a payout needs two different approvers, and none once it is exported', () 
     const payout = payoutOf(status, approvers, 4);
     assert.equal(mayApprove(payout, { number: 4 }, operator), may, `${status} ${operator}`);
   }
-  // Another account ends the approvals of a payout, and it has to be approved again.
+  // Once another account is in use, the earlier approvals do not count, and two more are needed.
   const approved = payoutOf('approved', ['thandi', 'sipho'], 4);
   assert.equal(mayApprove(approved, { number: 5 }, 'thandi'), true);
 });
@@ -112,7 +112,7 @@ test('a reserve is a share of what is left of the sales, and of nothing else', (
     [1_000, { sale, dispute: -400_000, dispute_fee: -100_000 }, 50_000],
     [1_000, { sale, refund: -1_000_000 }, 0],
     [1_000, { sale, refund: -1_500_000 }, 0],
-    // The reserve for these was held back when they were sold.
+    // These entries are not new sales. The reserve was held back when the goods were sold.
     [1_000, { payout_returned: 500_000, refund_reversed: 200_000 }, 0],
     [1_000, { sale, payout_returned: 500_000, dispute_reversed: 200_000 }, 100_000],
     [1_000, { sale, refund: -1_000_000, payout_returned: 500_000 }, 0],
@@ -122,7 +122,7 @@ test('a reserve is a share of what is left of the sales, and of nothing else', (
     [10_000, { sale: sale + 5, reserve: -sale }, 5],
     [10_000, { sale, reserve: -sale, refund: -300_000 }, 0],
     [10_000, { sale: sale + 400_000, reserve: -sale, refund: -300_000 }, 100_000],
-    // A cent cannot be shared.
+    // A share of one cent is rounded to a whole cent.
     [5_000, { sale: 1 }, 1],
     [4_999, { sale: 1 }, 0],
   ] as [number, Partial<Record<EntryKind, number>>, number][]) {

@@ -117,7 +117,8 @@ export function reserveOf(open: { kind: EntryKind; net: number }[], basis_points
 }
 
 /**
- * The reference on the merchant's bank statement. It is short, and both sides can search for it.
+ * The reference on the merchant's bank statement. It is short, and both the merchant and the
+ * operator can search for it.
  */
 export const payoutReference = (business_on: string, number: number) =>
   `TR${business_on.replaceAll('-', '')}-${number}`;

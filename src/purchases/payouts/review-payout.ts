@@ -54,7 +54,10 @@ import { insertStatementMail } from './statement-mail.sql.ts';
 /** Every action on a payout first checks whether money may move. */
 type PayoutDeps = OperatorDeps & MerchantMailDeps & { money: MoneyProblem };
 
-/** A bank file is handed out only once a restore to a time before its export would be noticed. */
+/**
+ * Before an operator gets a bank file, the heartbeat is raised, so that a later restore to a time
+ * before the export is noticed.
+ */
 type FileDeps = OperatorDeps &
   BankFileDeps & { money: { raiseHeartbeatNow(): Promise<string | null> } };
 
@@ -63,8 +66,8 @@ type FileDeps = OperatorDeps &
  * operator, makes the payout `approved`. Both are for the bank account that the merchant has at
  * that moment: once another account is in use, the next approval counts as the first one. `seen` is
  * the number of the account that the operator saw, or null; the approval is refused if another one
- * is in use. The console always gives it. The row's lock decides which of two concurrent approvals
- * is the first.
+ * is in use. The console always passes `seen`. The row's lock decides which of two concurrent
+ * approvals is the first.
  */
 export async function approvePayout(
   deps: PayoutDeps,
@@ -233,9 +236,9 @@ export async function exportPayouts(
   format: BankFormat,
 ): Promise<Export> {
   if (format === 'pain.001') mustPayFrom(deps);
-  // A database that was restored a moment ago must be noticed before it moves payouts to
-  // `exported`. Any gateway may be the only one that knows of a lost export, so all must have been
-  // compared.
+  // If the database was restored a moment ago, that must be noticed before any payout becomes
+  // `exported`. The heartbeat that shows a lost export may be at only one of the gateways, so all
+  // of them must have been compared.
   await mustMoveMoney(deps);
   await mustAllow(() => deps.money.raiseHeartbeatNow());
   const export_id = deps.random.uuid();
@@ -308,7 +311,7 @@ async function findReady(deps: PayoutDeps & NewAccountWait, db: Handle) {
   }
 }
 
-/** The account of each merchant that is in use: the newest of the confirmed ones. */
+/** Maps each merchant to its account in use, which is its newest confirmed account. */
 function findInUse(newestFirst: BankAccount[]): Map<string, BankAccount> {
   return new Map(newestFirst.toReversed().map((account) => [account.merchant_id, account]));
 }

@@ -88,7 +88,7 @@ async function writeOfPayout(
   const found = await reading(deps, async (db) => {
     const to = await findStatementAddress(db, merchant.id);
     const payout = mail.payout_id && (await findPayout(db, merchant.id, mail.payout_id));
-    // The bank may have returned it in the meantime.
+    // The bank may have returned the payout in the meantime.
     if (to === null || !payout || payout.status !== 'paid') return null;
     const recordEnd = await findRecordEnd(db, payout.created_at);
     return { to, payout, totals: await sumLines(db, payout), merchant, recordEnd };

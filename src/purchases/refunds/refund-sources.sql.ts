@@ -112,9 +112,9 @@ const selectApproval = compileOnce((db, key: RefundKey & { checkout_ids: string[
 );
 
 /**
- * Reads like `readStart`, and also what decides how many people have to approve the refund: the
- * merchant may have lowered its threshold since it was read. `alone` is the sum that was approved
- * by fewer than two people.
+ * Reads like `readStart`, and also what decides how many people have to approve the refund. The
+ * threshold is read again, because the merchant may have lowered it since the caller read the
+ * merchant. `alone` is the sum that was approved by fewer than two people.
  */
 export async function readApproval(
   db: Handle,
@@ -153,7 +153,7 @@ export async function readProgress(
   instalments: Instalment[];
   parts: RefundPart[];
   books: Books;
-  /** The lost disputes after which the rest of the plan is not decided yet. */
+  /** The lost disputes that pause the plan: it is not decided yet whether the rest stays due. */
   losses: { id: string }[];
 }> {
   const key = withList(refund, at);

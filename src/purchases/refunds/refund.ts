@@ -39,8 +39,8 @@ export type RefundRequest = {
   lease: string | null;
   leased_until: Timestamp | null;
   /**
-   * The id of the person who requested it. Null for a command, which has only a name, and for the
-   * API, which has neither.
+   * The id of the person who requested the refund. A command states only `requested_by_name`. Both
+   * are null if the refund came over the API.
    */
   requested_by: string | null;
   requested_by_name: string | null;
@@ -285,8 +285,9 @@ const leavesEnough = ({ room }: Source, take: number, payment_min: number): bool
 
 /**
  * The first allowed split over payments that are not collected. Takes them in order if that is
- * allowed. Otherwise chooses which payments are taken entirely, the newest first; the others give
- * what they need not keep, and the card gives the rest. Returns null if no split is allowed.
+ * allowed. Otherwise chooses which payments are taken entirely, the newest first. The others are
+ * reduced to no less than `payment_min`, and the rest is refunded to the card. Returns null if no
+ * split is allowed.
  */
 function takeAllowed(
   open: Source[],
@@ -343,8 +344,9 @@ function returnToCard(card: Source[], amount: number, refund_min: number): Plann
 }
 
 /**
- * Takes nothing or at least `min` from each of the rooms, the first ones first, and leaves nothing
- * or at least `keep` in each that it takes from. Returns null if it finds no such split.
+ * Takes nothing or at least `min` from each of the gateway's payments, in order. Leaves nothing or
+ * at least `keep` of each payment that it takes from. `rooms` are the amounts that can be taken
+ * from the payments. Returns null if it finds no such split.
  */
 function takeAtLeast(rooms: number[], amount: number, min: number, keep: number): number[] | null {
   let left = amount;
@@ -352,7 +354,7 @@ function takeAtLeast(rooms: number[], amount: number, min: number, keep: number)
     take >= min && (take === room || room - take >= keep) && (take === left || left - take >= min);
   const takes = rooms.map((room) => {
     const most = Math.min(room, left);
-    // Taking `min` less leaves the next rooms enough to reach their own minimum.
+    // If `most` is not allowed, `min` less may be: it leaves enough for the next payment.
     const take = [most, most - min].find((one) => isAllowed(room, one)) ?? 0;
     left -= take;
     return take;
@@ -374,7 +376,7 @@ export function withDisputed(
   return given;
 }
 
-/** The payments that a refund may be taken from hold too little. The merchant reads the reason. */
+/** Thrown if the payments have too little left for a refund. The merchant reads `reason`. */
 export class NothingLeft extends Error {
   readonly reason: string;
 

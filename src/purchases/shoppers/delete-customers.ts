@@ -27,7 +27,7 @@ const work: MerchantDueWork<'deleted_customers', DeletionDeps> = {
 
 /**
  * Deletes the gateway's records of shoppers whose data was erased. The records are no longer
- * needed, because refunds and disputes name the payment.
+ * needed: refunds and disputes refer to the gateway's payments.
  */
 export const deleteErasedCustomers = (deps: DeletionDeps) => runDueWork(deps, work);
 

@@ -43,8 +43,8 @@ const dayHours = 24;
 /** A checkout that is not finished is checked again this often. */
 const recheckDays = 7;
 /**
- * Checkouts that are waiting learn of a shortened retention period after this many days at the
- * latest.
+ * A checkout that is not old enough is checked again after this many days at the latest, in case
+ * the retention period has been shortened.
  */
 const waitDaysMax = 30;
 
@@ -98,7 +98,8 @@ export const eraseMerchantExpired = async (deps: ErasureDeps, merchant: Merchant
 const checkoutsBatchSize = 200;
 
 /**
- * Makes the next checkouts that are old enough due for erasure, and moves the position past them.
+ * Makes the next checkouts that are old enough due for erasure, and moves the merchant's position
+ * (`number`) past them.
  */
 async function moveOn(
   deps: ErasureDeps,
@@ -114,7 +115,7 @@ async function moveOn(
     const old = young === -1 ? next : next.slice(0, young);
     const first = next[old.length];
     const isMore = next.length === checkoutsBatchSize && young === -1;
-    // A checkout created from now on cannot be old enough before this time.
+    // Neither the next checkout nor one that is created from now on is old enough before this time.
     const due_at = earlier(expiryOf(deps, first?.created_at ?? timestamp(now)), limitOf(now));
     const moved = await moveRetentionDate(db, retentionDate, {
       number: old.at(-1)?.number ?? retentionDate.number,
@@ -134,7 +135,10 @@ const limitOf = (now: Temporal.Instant) => now.add({ hours: dayHours * waitDaysM
 const earlier = (one: Temporal.Instant, other: Temporal.Instant) =>
   Temporal.Instant.compare(one, other) < 0 ? one : other;
 
-/** The answers to requests about a checkout are gone after this many days, in any time zone. */
+/**
+ * The answers that were stored for retries of requests about a checkout are gone after this many
+ * days, in any time zone.
+ */
 const answersGoneDays = 3;
 
 /** Erases a checkout, or makes it due again later. Never throws. */

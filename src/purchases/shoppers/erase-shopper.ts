@@ -65,7 +65,7 @@ export type Kept = {
   count: number;
 };
 
-/** An erasure reads this many events of an order. No order has so many. */
+/** An erasure reads at most this many events of an order. No order has so many. */
 const eventsMax = 100_000;
 
 /**
@@ -276,7 +276,8 @@ async function eraseCheckout(
   const alerts = await eraseAlerts(db, key, subjects, identifiers);
   const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
   const answers = hasAnswers ? await eraseAnswers(db, integrations, ids, identifiers) : [];
-  // The reason that an operator gave when closing an alert belongs to an action on the alert.
+  // An operator who closed an alert gave a reason, which is also stored in the action on the alert.
+  // So the texts of the actions on these alerts are erased too.
   await updateErasedTexts(db, [...subjects, ...alerts], now);
   const count = answers.filter((one) => namesPerson(one.key, identifiers)).length;
   return count === 0 ? [] : [{ table: 'idempotency_keys', checkout_id, count }];

@@ -329,8 +329,8 @@ export async function deleteErasedRequests(db: Handle, email: string): Promise<v
 }
 
 /**
- * Mails to the merchant's people name the order, and its reference may name the shopper. A sandbox
- * keeps them in its mailbox.
+ * Deletes mails to the merchant's people about the order, also from a sandbox's mailbox: they state
+ * the order's reference, which may name the shopper.
  */
 export async function deleteErasedPersonMails(
   db: Handle,

@@ -6,7 +6,10 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { insertOpenings, type Opening } from './opening.sql.ts';
 
-/** The texts of statements with up to this many rows are cached (`keptRowsMax`). */
+/**
+ * At most this many openings share a commit, because the SQL text of a statement with more rows is
+ * not cached (`keptRowsMax`).
+ */
 const openingsMax = 20;
 
 /**
@@ -23,7 +26,7 @@ export function openingNotes(deps: {
   const warn = (err: unknown) =>
     deps.log.warn({ err }, 'the opening of a page could not be recorded');
   const write = async (openings: Opening[]) => {
-    // The rows are always in the same order, so that two processes cannot deadlock.
+    // The rows are inserted in the order of their ids, so that two processes cannot deadlock.
     const sorted = openings.toSorted((a, b) => (a.checkout_id < b.checkout_id ? -1 : 1));
     // A failed write is not retried, so that no page waits for it.
     await insertOpenings(deps.database.db, sorted).catch(warn);

@@ -64,8 +64,8 @@ const unpaid = {
 };
 
 /**
- * Returns null if the link is unknown, or no longer shows its order. If the checkout is probably
- * paid, its plan is read in the same statement.
+ * Returns null if the link is unknown, or no longer shows its order. With `isLikelyPaid`, the plan
+ * is read in the same statement as the checkout.
  */
 export async function openPage(
   deps: PageDeps,
@@ -100,8 +100,8 @@ export async function openPage(
 }
 
 /**
- * The newest attempts are enough: only they can be in flight, and a checkout has fewer first
- * payments.
+ * Reading the newest attempts suffices: only they can be in flight, and before the checkout is paid
+ * it has fewer attempts than this.
  */
 const attemptsReadMax = 100;
 

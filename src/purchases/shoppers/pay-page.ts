@@ -88,7 +88,10 @@ export type PayPage = {
    * shows it as a link.
    */
   return_url: string | null;
-  /** Whether the shopper may still cancel an expired page: it had too many attempts. */
+  /**
+   * Whether the shopper may still cancel although the status is `expired`: so it is if the link had
+   * too many attempts, but not if it is too old.
+   */
   may_cancel: boolean;
   expires_at: string;
   /** Null while the settings lack the checkout's gateway. No payment can begin then. */

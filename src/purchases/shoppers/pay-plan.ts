@@ -180,7 +180,8 @@ async function openPlanAttempt(
     const declines = await listCardDeclines(db, key.merchant_id, [key.checkout_id], now);
     const numbers = payments.map(({ number }) => number);
     const card = { checkout_id: key.checkout_id, card_ref, card_key };
-    // Other limits count the cards that a shopper enters (decision 0007).
+    // A card that the shopper enters is refused here only if the bank forbids every further charge.
+    // Other limits count the declines of such cards (decision 0007).
     const forbidding =
       card_ref === null
         ? findForbiddingForGood(declines, card)

@@ -119,7 +119,8 @@ export async function deletePlanSession(
 }
 
 /**
- * Deletes links and sessions that ended before `before`. Returns the largest number from one table.
+ * Deletes links and sessions that ended before `before`, at most `batchSize` of each table. Returns
+ * how many rows the table with the most deleted rows lost.
  */
 export async function deleteEndedPlanAccess(
   db: Handle,

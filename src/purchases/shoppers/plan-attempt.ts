@@ -73,7 +73,10 @@ export type PlanRefusal =
   | 'plan_changed'
   /** The bank forbids charging this card again, or the payment was declined too often today. */
   | 'card_refused'
-  /** At the moment no money moves at all, or none for this checkout (decisions 0097 and 0098). */
+  /**
+   * At the moment no money moves at all, or none for this checkout (decisions 0097 and 0098), or
+   * the gateway did not say which card was entered.
+   */
   | 'payments_paused';
 
 /** The shopper's newest attempt on the plan, as the page shows it. */
@@ -88,8 +91,8 @@ export type PlanAttempt = {
    * With `working` the outcome is not known yet, and the page polls. With `begun` the shopper
    * enters the card in `card_session`, and with `challenge` their bank challenges them at
    * `challenge_url`. `declined` means that nothing was charged or changed, and that the shopper may
-   * retry; `done` that it is paid, or the card is replaced. `refused` means that nothing began (see
-   * `refusal`), and occurs only in the answer to the request.
+   * retry. `done` means that the payments are paid or the card is replaced. `refused` means that
+   * nothing began (see `refusal`), and occurs only in the answer to the request.
    */
   status: 'working' | 'begun' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */

@@ -24,7 +24,8 @@ export type PlanPayment = {
   /** The amount that refunds have returned, or are returning, after the payment was collected. */
   refunded: number;
   /**
-   * When the payment was collected. Null if the shopper paid it at checkout, which was on its date.
+   * When the payment was collected. Null if it was not, or if the shopper paid it at checkout,
+   * which was on its date.
    */
   paid_at: Timestamp | null;
   /**
@@ -49,7 +50,7 @@ export type Plan = {
   outstanding: number;
   /** The newest refunds, in ascending order. */
   refunds: PlanRefund[];
-  /** How many refunds there were before them. */
+  /** How many refunds there were before those in `refunds`. */
   refunds_before: number;
   /** Whether charging is paused, because a refund is in progress or for the reason in `dispute`. */
   is_paused: boolean;

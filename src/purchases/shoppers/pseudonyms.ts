@@ -11,7 +11,10 @@ export type Identifiers = {
   words: string[];
 };
 
-/** A merchant's reference or one of our sentences may contain a word of a name by chance. */
+/**
+ * Single words of a name are removed only from texts that people wrote. A text that a program made,
+ * such as a merchant's reference or one of our sentences, may contain such a word by chance.
+ */
 type Text = 'made by programs' | 'written by people';
 
 /** Shorter texts occur by chance, and replacing them would damage other data. */

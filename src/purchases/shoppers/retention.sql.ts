@@ -18,8 +18,8 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
 };
 
 /**
- * Gives each merchant that has no retention date one that lies before its first checkout and is due
- * at once.
+ * Inserts a retention date, due at once, for each merchant that has none. Its `number` is that
+ * before the merchant's first checkout.
  */
 export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
@@ -108,9 +108,10 @@ export async function deleteErasure(
 }
 
 /**
- * Makes the gateway delete its records of a checkout's shopper. An attempt without a reference may
- * have created a record that we never learnt of. Its row here has no reference either; the worker
- * searches for the record later, once the gateway's search can find it.
+ * Queues the deletion of the gateway's records of a checkout's shopper. An attempt without a
+ * reference may have created a record that we never learnt of. For such an attempt the queued row
+ * has no reference either, and the worker searches for the record later, once the gateway's search
+ * can find it.
  */
 export async function insertDeletedCustomers(
   db: Handle,

@@ -1,6 +1,7 @@
 /**
- * Browsers require that a `__Host-` cookie has the path `/`, so its name contains the checkout's
- * id. Over plain http, in a sandbox, the cookie lacks the prefix, because browsers differ on it.
+ * The cookie's name contains the checkout's id, because its path cannot: browsers require the path
+ * `/` for a `__Host-` cookie. Over plain http, in a sandbox, the name lacks that prefix, because
+ * not every browser accepts it there.
  */
 const nameOf = (baseUrl: string, checkoutId: string) =>
   `${baseUrl.startsWith('https:') ? '__Host-' : ''}plan-${checkoutId}`;

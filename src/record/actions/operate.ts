@@ -21,13 +21,16 @@ export type Origin =
   | { os_user: string; host: string }
   | {
       person_id: string;
-      /** The person's row whose roles and merchants the session has (decision 0072). */
+      /**
+       * The access that the session uses: it determines the roles and merchants (decision 0072).
+       */
       access_id: string;
       roles: string[];
       address: string;
       session_id: string;
       /**
-       * The merchants of one of a merchant's own people. Absent or null for the service's staff.
+       * The person's merchants, if they are one of a merchant's own people. Absent or null for the
+       * service's staff.
        */
       merchant_ids?: string[] | null;
       /**
@@ -53,7 +56,10 @@ export type OperatorDeps = {
 export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'person_id' in origin ? origin.person_id : null;
 
-/** The row whose roles and merchants that person's session has (decision 0072). */
+/**
+ * The access that the person's session uses (decision 0072). Null at the command line and in the
+ * service itself.
+ */
 export const accessIdOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'access_id' in origin ? origin.access_id : null;
 
@@ -70,7 +76,7 @@ export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): A
   name: showOperator(deps, operator),
 });
 
-/** The merchants of one of a merchant's own people. Null for anyone else. */
+/** The person's merchants, if a merchant's own person acts. Null for all other actions. */
 const merchantsOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string[] | null =>
   (origin && 'person_id' in origin && origin.merchant_ids) || null;
 
@@ -91,9 +97,9 @@ function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
 export type Share = { merchant_id: string; details: object };
 
 /**
- * The merchants that an action is for, each with the details for its audit. A person of several
- * merchants acts for those that the action is about, and for none if the action is about the
- * person.
+ * The merchants that an action is for, each with the details for its audit. A person who belongs to
+ * several merchants acts on behalf of those that the action concerns, or of none if it concerns the
+ * person themselves.
  */
 function sharesOf(
   deps: Pick<OperatorDeps, 'origin'>,
@@ -142,18 +148,22 @@ export async function operate<T>(
     subject_id: string | null;
     details: object;
     result: T;
-    /** The merchant that the action is about. Need not be set for a person of one merchant. */
+    /**
+     * The merchant that the action is about. It may be absent if the person belongs to a single
+     * merchant.
+     */
     merchant_id?: string | null;
     /**
-     * The details for each merchant, if it is about several. An action of one of their own people
-     * leaves a row in the audit of each, which does not mention the others.
+     * If the action is about several merchants, the details for each. The action of one of their
+     * own people leaves a row in the audit of each of these merchants, without the details of the
+     * others.
      */
     shares?: Share[];
-    /** The action's name in the audit, if it turned out to be a different one. */
+    /** Replaces `action` in the audit, if the change turned out to be a different action. */
     action?: string;
     /**
-     * Whether the action is recorded even if its session has ended, because it ends that session or
-     * records what was already sent.
+     * Whether the action is recorded even if its session has ended. An action may end its own
+     * session, or record what was already sent.
      */
     outlivesSession?: boolean;
     /** Writes that the change has not sent yet. They are sent with the audit row and COMMIT. */
@@ -197,8 +207,8 @@ export async function operate<T>(
 }
 
 /**
- * The names of keys in a merchant's audit. No person can use them, because a person's action has an
- * origin.
+ * The operator's name in a merchant's audit if an API key acted. A person cannot pose as a key,
+ * because the action of a person always has an origin.
  */
 const keyOperators = ['API key', 'API key of an intermediary'] as const;
 
@@ -209,8 +219,8 @@ export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' 
 
 /**
  * Records what a key did for a merchant through the API, as the last step of the request's
- * transaction, and commits. Keys act more often than people, and recorded actions wait for each
- * other, so only rare ones are recorded.
+ * transaction, and commits. Recorded actions wait for each other, and keys act far more often than
+ * people. So only rare actions of keys are recorded.
  */
 export async function recordKeyAction(
   deps: Pick<OperatorDeps, 'clock' | 'random'>,

@@ -34,11 +34,11 @@ const bytesOf = (prefix: string) =>
       else jsonb_build_array(${prefix}merchant_id) end)::text, 'UTF8')`);
 
 /**
- * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
- * transaction ends, and other operators wait for it. So call this last: everything is sent at once.
- * Returns false, and nothing is committed, if the session of the action has ended or its access was
- * revoked or narrowed. Every such change is an action too, so none can commit between this check
- * and our commit: the statement begins only once we have the lock.
+ * Appends an action to the chain, and commits. The row of `operator_chain` stays locked until the
+ * transaction ends, and other operators wait for it. So call this last: it sends all its statements
+ * together with COMMIT. Returns false, and nothing is committed, if the session of the action has
+ * ended or its access was revoked or narrowed. Every such change is an action too, so none can
+ * commit between this check and our commit: the statement begins only once we have the lock.
  */
 export async function appendOperatorAction(
   db: Handle,
@@ -63,8 +63,8 @@ export async function appendOperatorAction(
     ? insertNextIfAllowed(db, { ...written, merchant_ids })
     : insertNext(db, written);
   try {
-    // Each statement begins after the previous one has ended. Unless the action was appended, one
-    // of them fails, and COMMIT rolls back.
+    // Each statement begins after the previous one has ended. If the action was not appended, one
+    // of the statements after it fails, and COMMIT rolls back.
     const added = rows.length > 0 ? send(db, insertTexts(rows)) : null;
     const moved = updateEnd(db, { id: action.id });
     await Promise.all([locked, appended, added, moved, commit()]);

@@ -8,7 +8,7 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
  * time. By then others will have noticed a person who took over a colleague's account or invited
  * themselves under a second e-mail address. A merchant's administrator could invite such an address
  * unnoticed, so people whom they gave access may be approvers only once the service's own staff has
- * confirmed them. The command line is root-equivalent.
+ * confirmed them. At the command line nothing is refused: its users are as powerful as root anyway.
  */
 export function mustBeApprover({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;

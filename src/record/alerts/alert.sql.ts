@@ -54,8 +54,8 @@ export async function insertAlert(
 }
 
 /**
- * The time of an alert on its merchant's clock. Citus refuses a subquery among the values of an
- * insert.
+ * The time of an alert on its merchant's clock. It is read separately, because Citus refuses a
+ * subquery among the values of an insert.
  */
 async function findMerchantTime(
   db: Handle,
@@ -155,7 +155,7 @@ export async function hasAlert(db: Handle, kind: AlertKind, detail: string): Pro
   return (await findAlert(db, kind, detail)) !== null;
 }
 
-/** Makes alerts due that a node with a wrong clock raised in the future. Returns how many. */
+/** Makes alerts due now if a node with a wrong clock dated them in the future. Returns how many. */
 export async function advanceLateAlerts(db: Handle, now: Timestamp): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('alerts')

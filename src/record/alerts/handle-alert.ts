@@ -46,8 +46,8 @@ export async function closerOf(deps: OperatorDeps, db: Handle, operator: string)
 
 /**
  * Why this operator may not take or close an alert, or null. If an operator's action raised the
- * alert, another operator has to see it. An alert about a person is not for that person, because
- * the operator who caused it may be acting as them.
+ * alert, another operator has to see it. A person may not handle an alert about themselves, because
+ * the operator who caused it may be signed in as them.
  */
 export function explainBadCloser(
   alert: Pick<Alert, 'caused_by' | 'caused_person_id' | 'subject_id'>,

@@ -19,7 +19,8 @@ export type LiftDeps = OperatorDeps & { log: Logger };
 /**
  * Part of every action that weakens the review of refunds, in its transaction. The people whom the
  * review binds must not lift it, so a person needs the permission `review.lift`. The command line
- * is root-equivalent. The alert tells the other operators who lifted which review (decision 0074).
+ * needs none: its users are as powerful as root anyway. The alert tells the other operators who
+ * lifted which review (decision 0074).
  */
 export async function liftReview(
   deps: LiftDeps,

@@ -7,7 +7,10 @@ import type { Random } from '#platform/shared/random.ts';
 import { hasAlertSince } from './alert.sql.ts';
 import { raiseAlert } from './raise-alert.ts';
 
-/** An outage usually ends within the hour, without an operator; a refusal hardly ever does. */
+/**
+ * After how many failed retries an alert is raised. An outage usually ends within the hour, without
+ * an operator. A refusal hardly ever ends by itself.
+ */
 const unknownRetriesMin = 12;
 const refusedRetriesMin = 2;
 const daySeconds = 24 * 3600;
@@ -41,7 +44,7 @@ export async function raiseGatewayAlert(
   const kind = 'gateway_trouble';
   const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
   const { message } = error as Error;
-  // An alert about another status does not count, because it does not name this one.
+  // An alert about one unknown status does not mention another, so each needs an alert of its own.
   const said = error instanceof StatusUnknown ? message : '';
   if (await hasAlertSince(db, kind, merchant.id, since, said)) return;
   const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;

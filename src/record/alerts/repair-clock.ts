@@ -6,7 +6,7 @@ import { advanceLateAlerts } from './alert.sql.ts';
 export async function repairClock(deps: OperatorDeps, operator: string) {
   return await operate(deps, operator, 'database repair-clock', async (db, now) => {
     const repaired = await repairRows(db, now);
-    // Alerts do not follow any merchant's clock.
+    // Alerts fall due on the real clock, so `repairRows` leaves them out.
     const alerts = await advanceLateAlerts(db, now);
     const result = { ...repaired, due_rows: repaired.due_rows + alerts };
     return { subject_id: null, details: result, result };

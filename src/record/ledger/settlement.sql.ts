@@ -53,7 +53,7 @@ export async function findBooks(db: Handle, key: BooksKey): Promise<Books> {
   return booksOf(rows ?? { terms: [], entries: [] });
 }
 
-/** A list shows at most this many. The operators' actions have all of them. */
+/** A list shows at most this many terms. The audit of the operators' actions has all of them. */
 const termsMax = 100;
 
 /** The terms of a merchant, the newest first. */

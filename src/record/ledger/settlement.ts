@@ -83,7 +83,7 @@ export type Terms = {
 /** The cents of a sale from number `from` up to `to`, which is not included. */
 type Range = { from: number; to: number };
 
-/** A refund that has not come back: its entry, and the cents of the sale that it took. */
+/** A refund that was not reversed: its entry, and the cents of the sale that it took. */
 type Taken = Amounts & { refund_id: string | null; ranges: Range[] };
 
 /** A sale that is owed, and what refunds have taken from it. */
@@ -124,7 +124,7 @@ function take(sale: SaleState, refund_id: string | null, { gross, fee, vat, net 
   sale.taken.push({ refund_id, gross, fee, vat, net, ranges });
 }
 
-/** Removes a refund that came back: all of it, or one part that has an entry of its own. */
+/** Removes a refund that was reversed: all of it, or one part that has an entry of its own. */
 function putBack({ taken }: SaleState, refund_id: string | null, amount: number): Taken | null {
   const index = taken.findLastIndex(
     (one) => one.refund_id === refund_id && one.gross === 0 - amount,
@@ -149,7 +149,7 @@ function freeRanges({ taken }: SaleState, amount: number): Range[] {
 /**
  * Takes a refund from a sale, and returns its entry. If fees are returned, each cent of the sale
  * carries its share of them: the difference between two rounded shares. So the refund of a whole
- * sale returns the whole fee, even after other refunds have come back.
+ * sale returns the whole fee, even after other refunds were reversed.
  */
 export function refundSale(
   { refund_fee }: Pick<Terms, 'refund_fee'>,

@@ -40,7 +40,7 @@ function folded(entries: TimelineEntry[]): TimelineEntry[][] {
   return runs.flatMap((run) => (run.length < foldMin ? run.map((entry) => [entry]) : [run]));
 }
 
-/** The code of the reason at the end of a sentence, in words. */
+/** Replaces the code of a reason at the end of a description by words. */
 const readable = (description: string) =>
   sentence(description.replace(/(?<=: )[a-z0-9_]+$/, (reason) => reasonWords(reason)));
 

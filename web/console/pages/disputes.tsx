@@ -7,7 +7,7 @@ import { useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
-/** The card on a checkout's page does not show whether the merchant was asked. */
+/** The disputes on a checkout's page come without the members about the merchant's evidence. */
 type Standing = Pick<DisputeRow, 'status'> &
   Partial<Pick<DisputeRow, 'is_answerable' | 'asked_at' | 'supplied_at'>>;
 

@@ -225,7 +225,7 @@ function Exported({ of: made }: { of: PayoutExport }) {
 
 type Named = PayoutExport['to_compare'][number];
 
-/** Payouts that stay approved, and why. Shows nothing if there are none. */
+/** Approved payouts that are not exported, and why. Shows nothing if there are none. */
 function NotExported<Row extends Named>(props: {
   why: string;
   of: Row[];

@@ -55,8 +55,8 @@ export function useAction(report?: (what: string, problem: string) => void) {
       else setProblem(text);
       return null;
     } finally {
-      // The preview of an action that has taken effect would be refused, in a dialog that is about
-      // to close.
+      // After a success the preview is not read again: the server would refuse to preview an action
+      // that has already been done, and the dialog is about to close.
       await client.invalidateQueries({ predicate: ({ meta }) => !(isDone && meta?.isPreview) });
       setBusy(false);
     }

@@ -127,13 +127,13 @@ export function AlertsFrame(props: {
   /** Buttons in the rows. */
   actions?: (row: AlertRow, href: string) => ReactNode;
   /**
-   * Whether there are many kinds of alerts: then each row has its own sentence, and there is a
-   * filter.
+   * Whether the page shows many kinds of alerts. Then each row has a sentence of its own, and the
+   * person can filter by kind.
    */
   withKinds?: boolean;
   picking?: Picking<AlertRow>;
   onRows?: (rows: AlertRow[]) => void;
-  /** A higher number shows the newest alerts at once. */
+  /** The page raises this number after a change, so that the newest alerts are shown at once. */
   version?: number;
 }) {
   const { path, noun, nameOf, heads, actions } = props;

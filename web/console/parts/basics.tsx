@@ -65,7 +65,8 @@ export function Time(props: {
   exact?: boolean;
   age?: boolean;
   /**
-   * Whether a future time is expected. If not (a sandbox clock was moved), it is shown exactly.
+   * Whether a time in the future is expected. An unexpected one, which comes from a sandbox clock
+   * that was moved, is shown as an exact time.
    */
   future?: boolean;
 }) {
@@ -163,7 +164,7 @@ export function Card(props: {
   );
 }
 
-/** The head of a page, in a shop's words at the merchants' console. */
+/** The head of a page. In the merchants' console its texts are worded for shops. */
 export function PageHead(props: {
   title: ReactNode;
   about?: ReactNode;
@@ -272,7 +273,7 @@ export function Scroll({ label, children }: { label: string; children: ReactNode
 
 export function Table(props: {
   label: string;
-  /** A phone does not show the wide columns. */
+  /** A column that is `wide` is not shown on a phone. */
   columns: (string | { right: string; wide?: true })[];
   /** Whether cells contain sentences and wrap. */
   wrap?: boolean;

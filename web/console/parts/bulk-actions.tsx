@@ -6,8 +6,8 @@ import { get } from '../api.ts';
 import { count } from '../format.ts';
 import { useQuietAction } from './actions.tsx';
 
-// An action on many rows continues in the service when the browser is closed. Only this tab
-// remembers which ones the person has dismissed; the actions themselves are rows.
+// A bulk action is a row in the database, so it continues when the browser is closed. Only this tab
+// remembers which bulk actions the person has dismissed from the panel.
 
 const hiddenKey = 'tranche-bulk-actions-hidden';
 const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);

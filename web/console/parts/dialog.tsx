@@ -22,7 +22,7 @@ export function Dialog(props: {
   return (
     <Modal.Root
       opened={props.opened}
-      // The library closes all open dialogs on Escape.
+      // On Escape, the library asks every open dialog to close. Only the topmost one does.
       onClose={() => isOnTop() && props.close()}
       closeOnEscape={!props.stays}
       closeOnClickOutside={!props.stays}
@@ -91,8 +91,8 @@ export function useFocusBack(isAway: boolean): void {
 function focusBack(to: EventTarget | null): void {
   const active = document.activeElement ?? document.body;
   const main = document.getElementById('main');
-  // A dialog that is fading out is inert. The page has the focus if the dialog's busy button
-  // disappeared first.
+  // The focus is lost if it is in a dialog that is fading out, which is inert, or on the page
+  // itself, because the focused button of the dialog disappeared first.
   const isLost = active === document.body || active === main || active.closest('[inert]') !== null;
   if (!isLost) return;
   const place = to instanceof HTMLElement && to.isConnected ? to : main;

@@ -25,7 +25,7 @@ export function Tabs(props: {
   const chosen = filters[props.name] ?? props.fallback ?? '';
   const strip = useRef<HTMLDivElement>(null);
   const place = props.options.findIndex(({ value }) => value === chosen);
-  // On a phone the strip is wider than the screen, so the chosen view is scrolled to its middle.
+  // On a phone the tabs are wider than the screen, so the chosen tab is scrolled to the centre.
   useEffect(() => {
     const tabs = strip.current;
     const tab = tabs?.children[place] as HTMLElement | undefined;

@@ -33,9 +33,9 @@ export type Column<Row> = {
   /** Buttons, which stay in sight when the table is wider than the page. */
   actions?: boolean;
   /**
-   * The cell's place on a phone, where a row is a small card: on its first line, at the right of
-   * it, on a quiet line below, on a separate line for buttons, or nowhere. A tablet also hides the
-   * last kind.
+   * The cell's place on a phone, where a row is a small card. `title`: on the first line. `end`: at
+   * the right of that line. `sub`: on a quiet line below. `full`: on a separate line, for buttons.
+   * `hide`: not shown, neither on a phone nor on a tablet.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
   /**
@@ -117,7 +117,8 @@ type ListProps<Row> = {
   /** Called with the rows of each answer. */
   onRows?: (rows: Row[]) => void;
   /**
-   * A higher number shows the newest rows at once, because the person has just changed something.
+   * The page raises this number when the person has changed something, so that the list shows the
+   * newest rows at once.
    */
   version?: number;
 };

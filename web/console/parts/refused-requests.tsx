@@ -23,7 +23,7 @@ export function RefusedRequests({ of: row }: { of: IntegrationRow }) {
   const found = useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => fetchList<Answer>(path, {}, signal, 'Show the refused signatures'),
-    // The requests from an intermediary may be about other merchants.
+    // An intermediary's requests may be about several merchants, so only our staff may read them.
     enabled: !row.intermediary || scope === 'all',
   });
   const answer = found.data;

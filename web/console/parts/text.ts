@@ -6,12 +6,12 @@ import { useEffect, useRef, useState } from 'react';
 const kept = new Map<string, string>();
 let isEnding = false;
 
-/** The session has ended. The texts that are in the fields are kept. */
+/** Call this when the session has ended: from now on, fields that disappear keep their texts. */
 export function keepTexts(): void {
   isEnding = true;
 }
 
-/** The person is signed in again. Fields begin with what was kept. */
+/** Call this when the person has signed in again: fields then begin with their kept texts. */
 export function returnTexts(): void {
   isEnding = false;
 }

@@ -251,7 +251,8 @@ async function changeSession(failure: string, ...change: Parameters<typeof sendC
   try {
     await sendChange(...change);
   } catch (error) {
-    // A session that has ended cannot be left or changed. The sign-in page is next.
+    // If the session has already ended, there is nothing to leave or to change. The full load below
+    // then shows the sign-in page.
     if (!(error instanceof ApiError && error.status === 401)) {
       const { message } = error as Error;
       notifications.show({ title: failure, message, color: 'danger' });

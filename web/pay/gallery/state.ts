@@ -5,9 +5,9 @@ export type Answer = PayPage | 'never' | 'broken';
 
 export type GalleryState = {
   page: PayPage | null;
-  /** The step that shows the state on the page. */
+  /** The last thing that the shopper does to bring the page into this state. */
   step?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
-  /** Buttons and radios to click, by their names, before the last step. */
+  /** Buttons and radios to click, by their names, before `step`. */
   clicks?: string[];
   /** A field to fill in, by its label, and the button to press afterwards. */
   fills?: { label: string; text: string; press: string };

@@ -60,7 +60,7 @@ export function AttemptButton({
   );
 }
 
-/** Says why the server began nothing. */
+/** Explains why the server refused the attempt. */
 export function Refusal({ view }: { view: View }) {
   const i18n = useI18n();
   const refusal = view.page?.attempt?.status === 'refused' ? view.page.attempt.refusal : null;

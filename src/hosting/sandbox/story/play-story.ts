@@ -115,8 +115,8 @@ async function playSeason(
 }
 
 /**
- * The shoppers of several stories share one address and its limits. A shopper who is refused gives
- * up.
+ * The shoppers of several stories share one network address and its rate limits. A shopper who is
+ * refused gives up.
  */
 async function withinLimits(work: () => Promise<void>): Promise<void> {
   try {

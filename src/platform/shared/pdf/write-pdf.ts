@@ -82,9 +82,9 @@ export async function* writePdf(
   const { PDFDocument, regular, bold } = await loaded;
   const doc: Document = new PDFDocument({
     size: 'A4',
-    // This module decides where pages end.
+    // The bottom margin is 0, because this module itself decides where pages end.
     margins: { top: page.margin, left: page.margin, right: page.margin, bottom: 0 },
-    // The library adds no default font, which would not be embedded.
+    // With null the library adds no default font. It would not be embedded.
     font: null as never,
     lang: about.language,
     displayTitle: true,
@@ -247,8 +247,9 @@ export class Pdf {
   }
 
   /**
-   * The scale at which a row must be written to fit this cell. An amount is never cut. A value
-   * beside a name is cut only if it is longer than a hash.
+   * The scale at which a row must be written to fit this cell. An amount is never cut. In a table
+   * without a head (`facts`), a long word such as a hash is made smaller, and is cut only if it
+   * would have to be smaller than 80 %.
    */
   #fit(cell: string, at: number, room: number): number {
     if (this.#columns[at]?.right) return room / this.#widthOf(cell);

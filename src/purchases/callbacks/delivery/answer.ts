@@ -17,9 +17,9 @@ export function isAwaited(
 }
 
 /**
- * When to retry: `retryMinutes` after the last attempt began, so that attempts do not accumulate
- * after an outage of ours. A receiver may ask for a longer pause, up to `postponeMinutesMax`, but
- * not for a shorter one.
+ * When to retry: `retryMinutes` after the last attempt began. There is no fixed timetable, so the
+ * attempts that an outage of ours prevented are not all due when it ends. A receiver may ask for a
+ * longer pause, up to `postponeMinutesMax`, but not for a shorter one.
  */
 export function nextAttemptAt(
   startedAt: Temporal.Instant,

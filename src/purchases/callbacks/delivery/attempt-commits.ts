@@ -38,7 +38,7 @@ type OpenAttempt = Attempt & {
   headers: Record<string, string> | null;
   clock_ahead_ms: number;
   started: MerchantTime;
-  /** When a lease that began with the attempt would end. */
+  /** `leaseSeconds` after the attempt was opened. Needed if the lease is lost before the record. */
   lease_end: Timestamp;
 };
 
@@ -121,7 +121,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     const rows = open.map(attemptRow);
     const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
     if (count === rows.length) return open;
-    // Another process claimed some of them, or an earlier run of this transaction has written them.
+    // Another process claimed some of the callbacks, or an earlier run of this transaction has
+    // written the attempts.
     const ours = new Set(await listWrittenAttempts(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
   };
@@ -131,8 +132,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
 type MerchantTime = { instant: Temporal.Instant; text: Timestamp };
 
 /**
- * One instant on the clocks of several merchants, each ahead by its own amount. Most clocks are
- * right, so a batch has few different times.
+ * One instant on the clocks of several merchants, each ahead by its own amount. Most clocks are not
+ * ahead at all, so a batch has few different times, and each is computed only once.
  */
 function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => MerchantTime {
   const times = new Map<number, MerchantTime>();
@@ -210,8 +211,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
 }
 
 /**
- * Whether the last attempt of a run failed. `exhaust` ends the callback, so it is not released
- * here.
+ * Whether the last attempt of a run failed. Then `exhaust` releases the callback, and
+ * `moveAttemptsEnded` does not.
  */
 const isExhausted = ({ attempt, exchange }: Ended) =>
   !exchange.delivered && isLast(attempt.callback);
@@ -252,8 +253,9 @@ function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantN
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
   }
-  // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval,
-  // so that a slow database does not use up the run.
+  // The lease had too little time left, so nothing was sent. The attempt is repeated at once if it
+  // was the first one or an operator's. A retry waits for the usual interval, so that a slow
+  // database does not use up the run.
   if (exchange.reason === notSent && trigger !== 'retry') {
     return { ...unchanged, status: 'pending' as const, due_at: merchantNow.text };
   }
@@ -293,7 +295,8 @@ async function exhaust(
     integration_id: callback.integration_id,
     subject_id: callback.id,
     detail: `The callback was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). It can be sent again.`,
-    // One alert about the failing receiver is enough, however many callbacks wait for it.
+    // If an alert about the failing receiver is open, this one is only a notice, so that operators
+    // need not close an alert for each callback.
     isNotice:
       (await isAlerted(db, callback)) &&
       (await hasOpenAlert(db, 'destination_failing', { merchant_id })),

@@ -107,17 +107,17 @@ const ended = rowGroup({
 type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 'redirect_url'> & {
   /** Null if the callback is not released here. */
   status: Callback['status'] | null;
-  /** When the lease ends, on the merchant's clock. */
+  /** `leaseSeconds` after the attempt was opened, on the merchant's clock. */
   lease_end: Timestamp;
 };
 
 /**
- * Records how attempts ended, each only once. A process may stall between an answer and its record;
- * if it has lost the lease by then, the attempt is recorded as ending no sooner than the lease.
+ * Records how attempts ended, each only once. A process may stall after it received an answer. If
+ * it has lost the lease when it records the answer, the attempt ends no sooner than `lease_end`.
  * Releases the callbacks, except those whose lease has passed to another process. If that process
- * has counted the attempt and released the callback for a retry, the late result still decides.
- * Clears the failure counts of destinations that work again. Returns how many of the attempts were
- * still open.
+ * has already counted the attempt and released the callback for a retry, the late result still
+ * decides the callback's status and when it is due. Clears the failure counts of destinations that
+ * work again. Returns how many of the attempts were still open.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,
@@ -183,9 +183,9 @@ export async function listExpiredAttempts(
   cutoff: Timestamp,
   batchSize: number,
 ): Promise<ExpiredAttempts[]> {
-  // The clock that is furthest ahead bounds the index scan; the merchant's own clock decides. The
-  // callback is looked up for each attempt: the planner expects few rows from a join, and would
-  // read both tables for a batch.
+  // The clock that is furthest ahead bounds the index scan; the merchant's own clock decides. A
+  // subquery reads the callback of each attempt. From a join the planner would expect too few rows,
+  // and would read both tables completely to fill a batch.
   const { rows } = await sql<ExpiredAttempts>`
     select merchant_id, callback_id, max(number) as last
     from (

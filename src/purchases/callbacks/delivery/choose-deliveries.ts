@@ -39,7 +39,7 @@ export type Pace = 'steady' | 'quick' | 'slow';
 export type Destination<Claimed = Pick<Callback, 'leased_until'>> = {
   readonly merchant_id: string;
   readonly host: string;
-  /** Callbacks that are due and, according to the last look, claimed by no process. */
+  /** Callbacks that, when they were last listed, were due and claimed by no process. */
   count: number;
   /** Claimed and not sent yet, the oldest claim first. */
   claimed: Claimed[];
@@ -71,7 +71,7 @@ export type DispatchState<D extends Destination> = {
 };
 
 /**
- * Each count starts at the front of `claimed`: first the released callbacks, then those to send.
+ * Callbacks are taken from the front of `claimed`: first those to release, then those to send.
  */
 export type Choice<D extends Destination> = {
   release: { destination: D; count: number }[];
@@ -92,8 +92,8 @@ export function chooseDeliveries<D extends Destination>(state: DispatchState<D>)
     const late = countLate(destination, state.leasedUntilMin);
     if (late > 0) choice.release.push({ destination, count: late });
 
-    // After the claim, only the destination itself may use its reserved slots, and only in this
-    // choice.
+    // The claim has ended, so the reserved slots become free. They become free only at the turn of
+    // their own destination, so that it has the first use of them.
     if (!destination.isClaiming) slots.take(destination, -destination.reserved);
     const claimed = destination.claimed.length - late;
     const claimable = destination.isClaiming ? 0 : destination.count;
@@ -175,7 +175,7 @@ function countSlots({ destinations, flights, paces, milliseconds }: DispatchStat
   return { take, free };
 }
 
-/** Failures that cost time, unlike a refused connection. */
+/** The reasons of deliveries that hung or whose host could not be reached. */
 const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
 
 /** The pace of a host after an exchange with it. */

@@ -115,7 +115,8 @@ export async function deliverDueCallbacks(
         leasedUntilMin: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),
       });
       await carryOut(deps, dispatch, choice);
-      // A destination sends one batch per turn, and may have slots left for another.
+      // Wait only if nothing was sent: a destination sends one batch per turn, and may have slots
+      // left for another.
       if (choice.send.length === 0) await dispatch.bell.wait();
     }
     // The mode `finishing` begins here.

@@ -15,8 +15,8 @@ const ourFailures = new Set(['no_signing_key', 'no_transaction_verify', 'interru
 export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
 
 /**
- * Reasons by undici's error codes. They are codes and not classes, so that commands need not load
- * the client.
+ * Reasons by undici's error codes. Its error classes are not used, so that commands need not load
+ * undici.
  */
 const reasons: Record<string, string> = {
   UND_ERR_HEADERS_OVERFLOW: 'response_too_large',

@@ -15,9 +15,10 @@ const isPlain = (reference: string) =>
   /^(?=.*\p{N})(?!.* .* )[\p{L}\p{N} #_/-]{1,64}$/u.test(reference);
 
 /**
- * Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. The mail goes
- * to any e-mail address that a person of the shop types, so it contains nothing else that the shop
- * can choose: no logo, address, contact or VAT number.
+ * Composes the mail that asks a shopper to pay. The shopper's language is not known yet, so the
+ * mail is in the merchant's language. It goes to any e-mail address that a person of the shop
+ * types, so it contains nothing else that the shop can choose: no logo, address, contact or VAT
+ * number.
  */
 export function composeLinkMail(
   merchant: Pick<Merchant, 'name' | 'territory' | 'language'>,

@@ -5,7 +5,8 @@ import type { Mail } from './mail.ts';
 // and takes 294 µs here.
 
 /**
- * E-mail addresses that need neither quotes nor an encoding. The library composes mails to others.
+ * E-mail addresses that need neither quotes nor an encoding. The library composes mails to all
+ * other addresses.
  */
 const plainAddress = /^[\w.!#$%&'*+/=?^`{|}~-]+@[\w.-]+$/;
 
@@ -66,8 +67,9 @@ function mailbox(name: string, address: string): string {
 }
 
 /**
- * A line with an encoded word has at most 76 characters (RFC 2047): the header's name, 39 bytes as
- * 52 characters, and what is around them.
+ * The most bytes of text in one encoded word. A line with an encoded word has at most 76 characters
+ * (RFC 2047). In base64, 39 bytes become 52 characters. The rest of the line is for the header's
+ * name and for the delimiters of the encoded word.
  */
 const wordBytesMax = 39;
 
@@ -100,7 +102,7 @@ function encodeLine(line: string): string {
   const pieces: string[] = [];
   let at = 0;
   while (encoded.length - at > lineMax) {
-    // Do not split an encoded byte.
+    // The line must not end inside an encoded byte (`=C3`).
     const end = at + lineMax - 1;
     const cut = encoded.lastIndexOf('=', end - 1);
     const next = cut > end - 3 ? cut : end;

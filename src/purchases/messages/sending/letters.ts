@@ -15,12 +15,12 @@ export type LetterFacts = {
   count: number;
   /** Whether refunds cancelled every payment. */
   isCancelled: boolean;
-  /** The sum that the plan asks for, without the part that refunds took. */
+  /** The sum of the plan's payments, after refunds reduced or cancelled some of them. */
   total: string;
   paid: string;
   /** The first payment to come; null when there is none. */
   next: { amount: string; date: string } | null;
-  /** The payment, refund or charge that the letter is about. */
+  /** The amount of the payment, refund or charge that the letter is about. */
   amount: string;
   number: number;
   /** `2–4` if several payments were paid at once; otherwise null. */
@@ -30,9 +30,9 @@ export type LetterFacts = {
    * When the service retries a declined payment. Null if it does not, or if that day has passed.
    */
   retryOn: string | null;
-  /** Whether the service no longer retries it. */
+  /** Whether the payment is late and the service no longer retries it. */
   isOverdue: boolean;
-  /** Whether the letter is about a charge. */
+  /** For `plan_finished`: whether a charge finished the plan, which the letter then states. */
   isCharge: boolean;
   /** Whether the bank forbids every further charge of the card. */
   isForbidden: boolean;

@@ -26,8 +26,8 @@ export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promi
 }
 
 /**
- * Lists entries whose recipient contains `to`. The newest come first, by their ids, because a
- * merchant's clock may be weeks ahead.
+ * Lists entries whose recipient contains `to`, the newest first. They are sorted by their ids and
+ * not by their times, because a merchant's clock may be weeks ahead.
  */
 export async function listMailbox(
   db: Handle,

@@ -32,7 +32,7 @@ export type MessageSources = {
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
-  /** The declines on plans whose messages say which card to pay with. */
+  /** The cards' declines on those plans whose messages say which card to pay with. */
   declines: CardDecline[];
   /** The answers to shoppers that the messages are about, by their ids. */
   answers: Awaited<ReturnType<typeof listAnswers>>;
@@ -80,9 +80,9 @@ const saysHowToPay = ({ kind }: Pick<Message, 'kind'>) =>
   kind === 'charge_soon' || kind === 'declined';
 
 /**
- * Takes one statement for a whole batch. Takes one more if any message names a replaced card, one
- * if any says which card to pay with, one if any is an answer, and two if any is about a payment
- * link.
+ * Reads the facts for a whole batch in one statement. It needs one more statement if any message
+ * names a replaced card, one if any says which card to pay with, one if any is an answer, and two
+ * if any is about a payment link.
  */
 export async function listMessageSources(
   db: Handle,

@@ -50,12 +50,12 @@ export type MessageDeps = {
   mail: MailTransport | null;
 };
 
-/** How often a message fails before the operator is alerted. */
+/** How many times a message fails before the operator is alerted. */
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
 /**
- * How long the reminder of a paused plan is postponed. A whole day could be too late for the
- * charge.
+ * How long the reminder of a charge is postponed while its plan is paused. After a whole day, the
+ * day of the charge could have come.
  */
 const postponedSeconds = 3 * 3600;
 
@@ -196,7 +196,7 @@ function linkMailOf(
   return contentOf(link.customer.email, letter, merchant.language);
 }
 
-/** The merchant may have changed its contact since the message was queued. */
+/** Null if the merchant's contact is no longer an e-mail address. */
 function requestOf(
   { console }: MessageDeps,
   merchant: Merchant,

@@ -14,7 +14,7 @@ export function sendSource(
   { from, to, messageId, source }: { from: string; to: string; messageId: string; source: Buffer },
 ): Promise<{ response: string }> {
   // The pool changes the message that it gets, and may read it again for another connection. So
-  // each mail has a message of its own, and each reading a new stream.
+  // every mail gets its own message object, which opens a new stream each time it is read.
   const message = {
     getEnvelope: () => ({ from, to: [to] }),
     getHeader: () => messageId,

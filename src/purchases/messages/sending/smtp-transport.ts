@@ -115,12 +115,13 @@ const contentOf = (
 type SmtpError = Error & { command?: string; response?: string };
 
 /**
- * The detailed codes (RFC 3463) of a permanent refusal: they are about the recipient's address or
- * mailbox, or about the text. A full mailbox (5.2.2) may be emptied. 5.7.1 may be about us.
+ * The enhanced status codes (RFC 3463) of a permanent refusal: they are about the recipient's
+ * address or mailbox, or about the text. Code 5.2.2 is not one of them, because a full mailbox may
+ * be emptied, and neither is 5.7.1, because it may be about us.
  */
 const aboutMessage = /^5\d\d[ -]5\.(1\.([1236]|10)|2\.(?!2\b)\d+|6\.\d+)\b/;
 const hasDetail = /^5\d\d[ -]5\.\d+\.\d+\b/;
-/** Without a detailed code, only these replies are about the recipient. */
+/** Without an enhanced status code, only these replies are about the recipient. */
 const aboutRecipient = /^55[013]\b/;
 
 function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
