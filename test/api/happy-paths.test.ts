@@ -303,7 +303,8 @@ describe('a correct request succeeds', () => {
       new URL('../../docs/operators/running.md', import.meta.url),
       'utf8',
     );
-    const [, list = ''] = /the same\s+machine: ([\s\S]*?)\s+for yourself\./.exec(text) ?? [];
+    const [, list = ''] =
+      /these paths to `HOST:PORT`: ([\s\S]*?)\s+for yourself\./.exec(text) ?? [];
     const listed = [...list.matchAll(/`(\/[^`]*)`/g)].map(([, path = '']) => path);
     const served = listRoutes().map(({ path }) => path.replace(/^(\/[^/*]*).*$/, '$1'));
     // The route /gateway exists only if the secret for events is set.

@@ -156,7 +156,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await changeRules(deps, 'Sam Naidoo', { id, four_eyes_above: 80_000 });
     await send.click();
     await page
-      .getByText('This was changed by Sam Naidoo meanwhile. Reload and try again.')
+      .getByText('This was changed in the meantime by Sam Naidoo. Reload and try again.')
       .waitFor();
     const changed = await pool.query(
       'select short_name, four_eyes_above from merchants where id = $1',
