@@ -12,8 +12,9 @@ const members = [
 
 const stop = actionCommand(bulkActionActions.stop, {
   name: 'bulk-actions stop',
-  help: `Stops a bulk action of any person, such as the approval of many refunds. What it has
-already done stays done. The audit has its ID beside names such as \`refunds approve many\`.
+  help: `Stops anyone's bulk action, such as the approval of many refunds. What it has already
+done stays done. To find its ID, look in \`tranche audit list\` for an action such as
+\`refunds approve many\`.
 
   tranche bulk-actions stop 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   open: withMigrated,

@@ -126,7 +126,7 @@ Correct the wrong clock first: its node refuses to serve until then.
     print(
       repair,
       () =>
-        `Repaired ${plural(repair.list_positions, 'list')}, ${plural(repair.leases, 'lease')} and ${plural(repair.due_rows, 'due time')}.`,
+        `Set back to now: ${plural(repair.list_positions, 'time')} of newest checkouts and refunds, ${plural(repair.leases, 'lease')} and ${plural(repair.due_rows, 'due time')}.`,
     );
   },
 });

@@ -148,7 +148,7 @@ function describe(terminal: Terminal, found: ShownAlone): string {
       ['Reference', payout.reference],
       ['Business day', showDate(payout.business_on)],
       ['Status', payout.status],
-      ['Compare', compare_since && `with the bank; required since ${showTime(compare_since)}`],
+      ['To compare', compare_since && `with the bank’s records, since ${showTime(compare_since)}`],
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
       ['Account in use', account ? nameAccount(account) : 'none confirmed'],

@@ -5,7 +5,7 @@ import { OutcomeUnknown } from './gateway.ts';
  * decided yet, and an operator must look at it.
  */
 export class StatusUnknown extends OutcomeUnknown {
-  constructor(what: string, status: string, comment = 'which is not known here') {
-    super(`${what} is ${status.slice(0, 50)}, ${comment}`);
+  constructor(what: string, status: string, comment = 'which this version does not know') {
+    super(`${what} has the status ${status.slice(0, 50)}, ${comment}`);
   }
 }

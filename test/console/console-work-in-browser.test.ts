@@ -281,7 +281,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await choose('logo.svg', 'image/svg+xml', Buffer.from('<svg/>'));
     await dialog.getByText('Choose a PNG or a JPEG.').waitFor();
     await choose('logo.png', 'image/png', Buffer.from('no image'));
-    await dialog.getByText('The browser cannot read this image.').waitFor();
+    await dialog.getByText('Your browser cannot read this image. Choose another file.').waitFor();
     await choose('logo.png', 'image/png', pngFile(1_500, 500));
     await dialog.getByRole('img', { name: /^Logo of/ }).waitFor();
     assert.deepEqual(await axeViolations(page), []);

@@ -79,7 +79,7 @@ describe('tranche operators', () => {
     const release = ['operators', 'release', email];
     const held = await tranche.json(...release);
     assert.deepEqual([held.made_by, held.roles], [inviter.email, ['support', 'refunds']]);
-    await tranche.refused(1, /changed meanwhile/, ...release, '--role', 'support');
+    await tranche.refused(1, /changed in the meantime/, ...release, '--role', 'support');
     const env = { DATABASE_URL: service.databaseUrl, TRANCHE_OPERATOR: inviter.email };
     const roles = ['--role', 'refunds', '--role', 'support'];
     await commandLine(env).refused(1, /You made this invitation/, ...release, ...roles);

@@ -185,7 +185,7 @@ describe('an invitation at the console', () => {
     assert.deepEqual(held.invitation.access.roles, ['support', 'refunds']);
     const stale = { was: { roles: ['viewer'], merchant_ids: null } };
     const refused = await post(withMail, second, `${about}/release`, stale);
-    assert.match(refused.body.error.message, /^This invitation was changed meanwhile/);
+    assert.match(refused.body.error.message, /^This invitation was changed in the meantime/);
     const { roles, merchant_ids } = held.invitation.access;
     const was = { roles, merchant_ids };
     assert.equal((await post(withMail, second, `${about}/release`, { was })).status, 200);
@@ -1243,7 +1243,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await confirm(invited)).status, 403);
     const stale = { was: { ...was, roles: ['viewer'] } };
     const changed = await post(withMail, staff, `${about}/confirm`, stale);
-    assert.match(changed.body.error.message, /was changed meanwhile/);
+    assert.match(changed.body.error.message, /was changed in the meantime/);
     assert.equal((await read(by, about)).is_confirmed, false);
     assert.equal((await confirm(staff)).body.is_confirmed, true);
     assert.equal(

@@ -293,7 +293,7 @@ describe('a status that this version does not know', () => {
     const { rows } = await pool.query(`select detail from alerts where subject_id = $1`, [
       shopper.id,
     ]);
-    assert.match(rows[0].detail, /is a_new_one, which is not known here/);
+    assert.match(rows[0].detail, /has the status a_new_one, which this version does not know/);
     await paying.pass({ days: 2 });
   };
 

@@ -47,7 +47,7 @@ export const instalmentRows: RowInvariants = {
     {
       name: 'M5',
       description:
-        'an instalment is collected exactly when one collection brought what refunds had left of it',
+        'an instalment has the status collected if, and only if, exactly one collection took its amount less refunds',
       violated: `is_brought <> (status = 'collected')
         or is_brought and (brought <> due or brought_ref is distinct from payment_ref)`,
       shows: ['checkout_id', 'number', 'status', 'due', 'brought'],

@@ -20,7 +20,7 @@ export const drillChecks = [
     name: 'reserialised_body',
     title: 'Signature over re-serialised JSON',
     expects: 'refused',
-    why: 'A receiver that parses the body and serialises it again before it verifies accepts bytes that were never signed, and refuses real callbacks as soon as its serialiser writes something differently.',
+    why: 'If a receiver verifies a body that it has parsed and serialised again, it accepts bytes that were never signed. It also refuses real callbacks as soon as its serialiser writes anything differently.',
     fix: 'Verify over the raw bytes as they arrived, before a JSON parser or a framework touches them.',
   },
   {

@@ -39,6 +39,6 @@ export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp):
   const secrets = await listInForce(db, 'client_secrets', id, now);
   if (!secrets.some(({ seen_without_lift }) => seen_without_lift)) return;
   throw new OperatorError(
-    `A person who may not end the review of refunds created, and therefore knows, a client secret of integration ${id}. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
+    `A client secret of integration ${id} was created by a person who may not end the review of refunds, so that person knows it. Rotate the client secret without an overlap and give the new one to the merchant. Then end the review.`,
   );
 }

@@ -28,7 +28,9 @@ export async function chooseAlertMails(
     const known = alertMailsOf(person.roles, await listAlertChoices(db, of));
     const bad = kinds.filter((kind) => !known.some((one) => one.kind === kind));
     if (bad.length > 0) {
-      throw new OperatorError(`The roles of ${person.email} do not show ${bad.join(', ')}.`);
+      throw new OperatorError(
+        `The roles of ${person.email} do not allow mail about ${bad.join(', ')}. Leave these events out, or change the roles.`,
+      );
     }
     const wanted = known.map(({ kind }) => ({ kind, is_wanted: kinds.includes(kind) }));
     const merchant = await findMerchant(db, deps.clock, merchant_id);

@@ -404,7 +404,7 @@ async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<
       ? `The gateway does not say whether it is ahead of this database (${message}). Try again once it answers.`
       : isTransient(error)
         ? 'The database is not answering. Try again once it does.'
-        : `An error in the service prevented this (${message}).`;
+        : `An error in the service kept the file back (${message}).`;
   }
   if (reason === null) return;
   throw kept === '' ? new OperatorError(reason) : new DoneInPart(`${reason}${kept}`, { cause });

@@ -287,7 +287,7 @@ function InvitationNotice(props: {
           waits for another administrator until {longTime(invitation.expires_at)}.
         </span>
         <span>
-          Ask {person.name} first, over a channel that you trust.
+          First ask {person.name}, over a channel that you trust, whether they expect it.
           {person.is_registered &&
             ' Their passkeys and sessions keep working until the release, which ends them.'}
         </span>
@@ -355,7 +355,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
         <span>
           {person.merchant_ids === null
             ? 'Another administrator released this invitation and saw its link.'
-            : 'A merchant’s administrator gave this access, or another administrator saw its link.'}{' '}
+            : 'A merchant’s administrator invited this person, or another administrator saw the invitation’s link.'}{' '}
           {person.name} can be the second approver once you confirm them. First call them or the
           merchant on a number that you know, and ask whether they registered themselves.
         </span>

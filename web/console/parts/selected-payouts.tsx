@@ -81,7 +81,7 @@ export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boole
   const kinds = [
     {
       rows: withoutAccount(rows),
-      text: 'The merchant has no confirmed bank account. Once it has one, two people approve again',
+      text: 'Two people have to approve again once the merchant has a confirmed bank account. None is confirmed now',
       next: ({ merchant_id, merchant_name }: PayoutRow) => (
         <Link href={`/merchants/${merchant_id}`}>{merchant_name}</Link>
       ),

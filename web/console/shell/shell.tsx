@@ -266,7 +266,7 @@ async function changeSession(failure: string, ...change: Parameters<typeof sendC
 function AccessChoice() {
   const { accesses } = useSession();
   const choose = (id: string) =>
-    changeSession('Your access did not change', 'POST', '/api/session/access', { id });
+    changeSession('You were not switched to the other shop', 'POST', '/api/session/access', { id });
   return accesses.map(({ id, merchants, merchant_count, current }) => (
     <Menu.Item
       key={id}

@@ -24,7 +24,7 @@ export function composeRequest(
   const time = until.toPlainTime().toString().slice(0, 5);
   return {
     from: oneLine(name),
-    subject: `Order ${order}: tell the bank what you know by ${day}`,
+    subject: `Order ${order} is disputed: send us your evidence by ${day}`,
     paragraphs: [
       `A customer is disputing ${money} of order ${order} with the bank: ${reason.replaceAll('_', ' ')}. The bank decides on the evidence that it receives.`,
       'Tell us how the order was delivered and what you and the customer wrote to each other, and add the documents that show it: proof of delivery, messages, an invoice.',
