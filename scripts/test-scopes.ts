@@ -11,7 +11,10 @@ const { AsyncLocalStorage, AsyncResource, createHook, executionAsyncId } = async
 const scope = new AsyncLocalStorage<number>();
 let hooks: asyncHooks.HookCallbacks | null = null;
 
-/** Tests and suites are resources of this class, and their calls run in its scope. */
+/**
+ * The runner's tests and suites are objects of classes that extend this one. Each of their
+ * functions runs in a scope that holds the id of its test or suite.
+ */
 class Scope extends AsyncResource {
   constructor(type: string, options?: asyncHooks.AsyncResourceOptions) {
     super(type, options);

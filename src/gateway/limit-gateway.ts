@@ -87,7 +87,7 @@ type Limiter = {
   readonly observe: ObserveCall;
   readonly breaker: ReturnType<typeof createBreaker>;
   readonly pacers: Pacers | null;
-  /** The pacers for one kind of call. Null if the gateway has no limit for a kind. */
+  /** The pacers for this kind of call. Null if the kind has no limit of its own. */
   readonly pacersOf: (name: string) => Pacers | null;
 };
 
@@ -154,8 +154,8 @@ function noteFailure(limiter: Limiter, name: string, error: unknown): void {
   if (why === 'too_many') {
     const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
     const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
-    // If kinds of calls have limits, only this kind pauses: its limit is lower than that for all
-    // calls, so it is the one that was exceeded.
+    // If this kind of call has a limit of its own, only this kind pauses. That limit is never above
+    // the one for all calls, so it is probably the one that was exceeded.
     for (const pacer of Object.values(pacersOf(name) ?? pacers ?? {})) pacer.pause(now, pauseMs);
   }
   if (why !== 'no_answer') noteAnswer(limiter);

@@ -107,7 +107,7 @@ export function acceptDispute(context: Context, id: string): object {
 
 /** The webhook that announces an event of the books; null if Hyperswitch sends none for it. */
 export function webhookOf(event: EventObject): object | null {
-  // Movements of money have no event of their own.
+  // Hyperswitch sends no webhook for movements of money.
   if (event.type.startsWith('charge.dispute.funds_')) return null;
   const object = present(event.data.object);
   return {

@@ -72,7 +72,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const within = (checkout: string) =>
   JSON.stringify(checkoutBody()).replace('"checkout":{', () => `"checkout":{${checkout}`);
 
-/** Makes bodies of at most so many bytes: `start`, then `unit` repeatedly, then `end`. */
+/** Makes bodies of at most `bytes` bytes: `start`, then `unit` repeatedly, then `end`. */
 function filled(start: string, unit: string | ((index: number) => string), end: string) {
   return (bytes: number) => {
     const parts: string[] = [];

@@ -18,7 +18,8 @@ const password = 'of-the-cluster';
 
 /**
  * Starts a node behind an unsuitable PgBouncer, where the node has to refuse to start, and then
- * behind a suitable one. Returns the address of the node, or null if this PgBouncer is too old.
+ * behind a suitable one. Returns PgBouncer's version, the node's address (`url`) and what went
+ * wrong (`damage`). If this PgBouncer is too old to be suitable, the address is null.
  */
 export async function tryPooler(
   parts: Parts & { pgbouncer: string },

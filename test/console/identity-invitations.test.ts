@@ -1250,7 +1250,7 @@ describe('a merchant’s administrator who invites', () => {
       (await mailsTo(wanted.email)).at(-1)?.subject,
       'You can now be the second approver',
     );
-    // If the merchant gives a right that is new, the confirmation ends.
+    // The confirmation ends when the merchant gives the person a right that they did not have.
     const change = (body: object) =>
       ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, { body });
     assert.equal((await change({ name: 'Thabo' })).body.is_confirmed, true);

@@ -235,7 +235,8 @@ test('its administrator reads what a person of two merchants did for it, alone o
     [['callbacks retry many'], 'POST', '/api/callbacks/retry-all', {}],
     [['lists read'], 'GET', '/api/people'],
   ];
-  // After so many pages in an hour, each further page is in the audit.
+  // A person who has read this many pages in an hour is reading in bulk, so the audit records each
+  // further page.
   await readPages(shopDeps, both, 100);
   for (const [, ...sent] of forOne) await send(...sent);
   for (const sent of aboutPeople) await send(...sent);

@@ -338,7 +338,10 @@ async function agreements({ isNewSince, selves }: World, subjects: string[]) {
 const different = (rows: { person_id?: string }[]) =>
   new Set(rows.flatMap(({ person_id }) => person_id ?? [])).size;
 
-/** How much got through in all runs, so that the property is not vacuous. */
+/**
+ * How often each of these happened in all runs. The test asserts that each happened at least once:
+ * otherwise the property could hold only because nothing got through.
+ */
 const seen = { alone: 0, byTwo: 0, exported: 0, lifted: 0, renewed: 0, selves: 0, confirmed: 0 };
 
 /** Asserts that the last step let through only what was agreed to. */

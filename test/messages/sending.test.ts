@@ -233,8 +233,8 @@ test('after three days without a server the message is given up and the operator
   assert.equal(message?.status, 'refused');
   const kinds = (await readAlerts(service)).map(({ kind }) => kind);
   assert.equal(kinds.filter((kind) => kind === 'message_refused').length, 1);
-  // There is one alert per day of the outage, not one per retry. It ends when nothing waits any
-  // more.
+  // There is one alert per day of the outage, not one per retry. The alerts can be closed now,
+  // because no failed message is waiting to be retried.
   assert.equal(kinds.filter((kind) => kind === 'messages_failing').length, 3);
   assert.equal(await closeEndedAlerts(service.deps), 3);
 });

@@ -30,8 +30,8 @@ export function isClosed(error: Error & { code?: string }): null {
 }
 
 /**
- * Plays the merchant's server, which creates a checkout and requests refunds. It repeats requests
- * under their keys.
+ * Plays the merchant's server, which creates a checkout and requests refunds. It repeats a request
+ * with the same idempotency key.
  */
 export function createMerchantServer({ story, paying, account, tell, time }: Scene) {
   const asked: Asked[] = [];

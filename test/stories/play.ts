@@ -297,9 +297,10 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await resume();
     return due;
   });
-  // In a short story there is too little due work for three faults. The others strike here, while
-  // the merchant repeats a request or a worker looks for due work. They strike at the first step,
-  // which every action has, so the three entries that are left in `rest` are enough.
+  // In a short story there is too little due work for three faults. The missing faults strike here,
+  // while the merchant repeats a request or a worker looks for due work. The code above leaves the
+  // last three entries of `rest` unused. Three are enough, because each fault strikes at the first
+  // step, and every action has a first step.
   let hasRepeated = false;
   for (let next = takeFault(); next; next = takeFault()) {
     const who = shop.repeat() ? ['merchant', 'repeat'] : ['worker 1', 'collect'];

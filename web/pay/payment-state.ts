@@ -8,7 +8,7 @@ import type { CardProblem, SubmittedCard } from '../card-forms/card-form.ts';
 
 // The state of the payment in this tab, as a pure function of what happens: `react`. The server
 // decides everything. The only rule here: the page pays only if the server's last answer was `open`
-// (or a session or a challenge that the shopper leaves for another card) and no request is in
+// (or a session or a challenge that the shopper leaves to pay in another way) and no request is in
 // flight. A missing answer never counts as "no": the page asks again until it gets an answer.
 // `payment.ts` carries out the effects.
 
@@ -39,7 +39,7 @@ export type View = {
   seenAttempt: number;
   /** This tab's last request on the plan. A notice about a new card must not mention a payment. */
   askedFor: PlanAttempt['purpose'] | null;
-  /** Whether the shopper left the session or the bank's challenge for another card or term. */
+  /** Whether the shopper left the session, or the bank's challenge, to choose again how to pay. */
   choosesAgain: boolean;
   /** Whether the wait has been long enough for the page to say so. */
   slow: boolean;

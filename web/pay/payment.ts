@@ -72,13 +72,13 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   listen(carrier, first.expires_at);
 
   return {
-    /** Pays the checkout. Without `submit`, the card is entered in the session that begins. */
+    /** Pays the checkout. Without `submit`, a card is entered in the session that begins. */
     pay(request: Omit<PayRequest, 'card_token'>, submit: SubmitCard | null): Promise<void> {
       return begin({ step: 'pay', ...request }, submit);
     },
     /**
-     * Pays on the plan or changes its card. Without `submit`, the stored card pays, or the card is
-     * entered in the session that begins.
+     * Pays payments of the plan, or replaces its card. Without `submit`, either the stored card
+     * pays, or a card is entered in the session that begins.
      */
     attempt: (request: PlanRequest, submit: SubmitCard | null) => begin(request, submit),
     /** Confirms the payment that has begun, with the card in the form. */

@@ -45,7 +45,7 @@ function pauseKey(page: PayPage, plan: Plan): PageKey | null {
   return plan.is_paused ? 'plan_paused' : null;
 }
 
-/** Keeps a date on one line. */
+/** The due date of a payment, without a line break inside it. */
 const whole = ({ due_on }: { due_on: string }, i18n: I18n) =>
   i18n.date(due_on).replaceAll(' ', '\u00a0');
 
@@ -54,8 +54,8 @@ function isRefunded({ payments, paid }: Plan): boolean {
 }
 
 /**
- * Whether nothing can be charged at the moment. A payment in flight when a dispute opens is paused
- * once its outcome is known.
+ * Whether charging is stopped at the moment. A dispute counts even if `is_paused` is not set yet: a
+ * payment that was in flight when the dispute opened is paused only once its outcome is known.
  */
 export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: Plan) =>
   page.paused || is_paused || is_blocked || dispute !== null;

@@ -96,7 +96,10 @@ export function consentSentence(plan: Plan, i18n: I18n): string | null {
   return charges === null ? null : i18n.text('consent', { charges });
 }
 
-/** The charges that the shopper agrees to, each date on one line; null if there are none. */
+/**
+ * The charges that the shopper agrees to, without a line break inside a date; null if there are
+ * none.
+ */
 export const chargesWords = (
   later: (PlannedPayment & { status?: PaymentState })[],
   i18n: I18n,
@@ -113,7 +116,7 @@ export function takenSentence(plan: Plan, i18n: I18n): string | null {
   });
 }
 
-/** Keeps the parts of a date on one line. */
+/** Prevents a line break inside a date. */
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
 /** The bank's answer to a payment, without advice. */

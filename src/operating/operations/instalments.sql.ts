@@ -27,7 +27,8 @@ export async function listInstalmentsPage(
     return await readRange(query, page, ['due_on', 'checkout_id', 'number'], 'asc');
   }
   if (isOne(scope) && status !== 'cancelled') {
-    // No index has a merchant's payments in the order of checkouts, but one has its checkouts.
+    // No index has a merchant's payments of these statuses in the order of their checkouts. With
+    // this join the database can read the merchant's checkouts in order from an index.
     const joined = query
       .innerJoin('checkouts as c', (on) =>
         on

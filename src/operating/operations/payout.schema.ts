@@ -11,8 +11,8 @@ export const PayoutsQuery = Type.Object({
 });
 
 /**
- * An account of the merchant: its place among the merchant's accounts, and the last digits of its
- * number. No answer contains more of the number.
+ * A bank account of the merchant. `number` counts the merchant's accounts. `last4` is the end of
+ * the account number. No answer contains more of the account number.
  */
 const AccountEnd = Type.Object({ number: Type.Integer(), last4: Type.String() });
 
@@ -78,7 +78,7 @@ export const PayoutDetails = Type.Object({
   totals: Type.Object(amounts),
   /** The operator who first recorded that the bank returned it. Another operator confirms it. */
   return_noted_by: nullable(Type.String()),
-  /** Whether the statement is short enough for a page to print. */
+  /** Whether the statement is short enough to be offered as a page that people print. */
   is_printable: Type.Boolean(),
   /** Whether the statement is short enough for a PDF. */
   has_pdf: Type.Boolean(),

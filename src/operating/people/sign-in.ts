@@ -251,7 +251,10 @@ export async function signInByPasskey(
   });
 }
 
-/** Returns the access with which a person begins: the one that they used last. */
+/**
+ * Returns the access that a person's session starts with: of the accesses that this console allows,
+ * the one that they used last. Null if it allows none.
+ */
 export async function findAccess(deps: WebauthnDeps, identity: string): Promise<Person | null> {
   const accesses = await reading(deps, (db) => listLiveAccesses(db, identity));
   return accesses.find((one) => mayUse(deps.console, one)) ?? null;

@@ -115,8 +115,8 @@ export function isLockTimeout(error: unknown): boolean {
 /**
  * Retries `attempt` until the deadline while the database does not answer or asks for a retry.
  * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its
- * own rows first. An error for which `mayRetry` returns false goes to the caller at once, unless a
- * COMMIT is in doubt.
+ * own rows before it writes any. An error for which `mayRetry` returns false goes to the caller at
+ * once, unless a COMMIT is in doubt.
  */
 export async function retryTransient<T>(
   clock: Clock,
@@ -187,9 +187,9 @@ export type Transaction = {
 
 /**
  * Runs one transaction, and retries it while the database does not answer or asks for a retry. The
- * caller chooses ids before the body runs. If `maybeCommitted`, the body looks for those ids first.
- * It takes its first row lock before it looks, so that it waits for a commit that is still in
- * flight.
+ * caller chooses ids before the body runs. `maybeCommitted` means that an earlier run may have
+ * committed. In that case the body first takes a row lock, which waits for a commit that is still
+ * in flight. Then it looks for those ids. Only after that may it refuse or write anything.
  *
  * With `lockMilliseconds` two errors go to the caller at once, without a retry: a statement that
  * waited longer for a lock (`isLockTimeout`), and a Citus worker that does not answer

@@ -89,7 +89,7 @@ export const isAnswerable = ({ status, submitted_at }: Pick<Dispute, 'status' | 
   submitted_at === null && (status === 'needs_response' || status === 'inquiry');
 
 const askedDays = 5;
-/** How long before the bank's deadline the merchant's answer is wanted. */
+/** How many days before the bank's deadline the merchant's answer is wanted. */
 const askedDaysBefore = 2;
 
 /**
@@ -113,7 +113,7 @@ export function asksUntil(
 export const asksAgainAt = ({ asked_at }: Pick<Dispute, 'asked_at'>) =>
   asked_at === null ? null : Temporal.Instant.from(asked_at).add({ hours: 24 });
 
-/** How long before the deadline operators are warned again. */
+/** How many days before the deadline the operators are warned again. */
 const warningDays = 3;
 /** How often an open dispute is checked. Webhooks announce most changes sooner. */
 const checkHours = 24;

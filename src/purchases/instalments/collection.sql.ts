@@ -75,7 +75,7 @@ export async function listLastCollections(
   return await selectLast(db, { merchant_id, checkout_ids }).execute();
 }
 
-/** A statement reads this many declines of each checkout. No plan has so many. */
+/** A statement reads at most this many declines per checkout. No plan ever has that many. */
 const declinesMax = 1_000;
 
 /**

@@ -20,7 +20,7 @@ import {
 
 type RecordingDeps = { clock: Clock; random: Random };
 
-/** An id is compared with the ids of this many attempts. No payment has so many. */
+/** An id is compared with the ids of at most this many attempts. No payment ever has that many. */
 const numbersMax = 100;
 
 /** Records a charge of the stored card. `id` is our id for the request. */

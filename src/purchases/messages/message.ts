@@ -42,7 +42,8 @@ export type MessageFacts = {
   instalments?: number[];
   amount?: number;
   /**
-   * The card that was charged, by its reference. Another card may be stored when the mail is sent.
+   * The reference of the card that was charged. The stored card may have changed by the time the
+   * mail is sent.
    */
   card_ref?: string;
   /** Whether the shopper paid with a card that is not the stored one. */

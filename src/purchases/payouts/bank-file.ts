@@ -148,7 +148,10 @@ async function findExecutionDay(
   return day.toString();
 }
 
-/** Throws before any payout moves if the settings lack what a message for the bank needs. */
+/**
+ * Returns the account that a pain.001 file pays from. Throws if the settings do not name it. The
+ * export of such a file calls this before it moves any payout.
+ */
 export function mustPayFrom({ payingAccount }: Pick<BankFileDeps, 'payingAccount'>): PayingAccount {
   if (payingAccount) return payingAccount;
   throw new OperatorError(

@@ -65,7 +65,7 @@ export type Kept = {
   count: number;
 };
 
-/** An erasure reads at most this many events of an order. No order has so many. */
+/** An erasure reads at most this many events of an order. No order ever has that many. */
 const eventsMax = 100_000;
 
 /**

@@ -164,7 +164,7 @@ async function openPlanAttempt(
     const instalments = await lockInstalments(db, key);
     const refs = await findGatewayRefs(db, key);
     const { customer_ref } = refs;
-    // Only a plan with a stored card can be paid with that card or get another one.
+    // Paying with the stored card, or replacing it, requires that the plan has one.
     const needsStoredCard = isStored || consent !== null;
     if (customer_ref === null || (needsStoredCard && refs.card_ref === null)) return 'plan_changed';
     // If a card is entered again, the gateway may store it under a reference that is being removed.

@@ -24,7 +24,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
     const { merchant, checkout, attempts } = opened;
     const wanted = jsonBodyOf(request).value as PayRequest;
     const errors = explainPayRequest(wanted);
-    // The card was entered in the form of a gateway that the checkout no longer uses.
+    // The page showed the card form of a gateway that the checkout no longer uses. The shopper may
+    // have entered the card in that form.
     const isMoved = wanted.gateway !== undefined && wanted.gateway !== checkout.gateway;
     if (errors.length === 0 && isMoved) return showPage(deps, opened, request);
     const now = merchant.now();

@@ -100,7 +100,7 @@ async function attempt(
   return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 
-/** Checks that the stored card pays, or another card in the form that the gateway takes. */
+/** Checks that a card other than the stored one comes in the form that the gateway takes. */
 function explainPaying(deps: PageDeps, opened: OpenedPlan, wanted: PayPlanRequest): FieldError[] {
   return paysStored(wanted) ? [] : explainCard(entryOf(deps, opened), wanted.card_token);
 }

@@ -63,7 +63,7 @@ export type Plan = {
   dispute: 'open' | 'lost' | null;
 };
 
-/** The rows that tell when a checkout last moved (`last-movement.ts`). */
+/** The rows that show when a checkout's money or status last moved (`last-movement.ts`). */
 export type MovementRows = {
   instalments: Instalment[];
   refunds: RefundSummary;

@@ -65,7 +65,7 @@ export function planOf(rows: Read<ReturnType<typeof planQueries>>): PlanRows {
   };
 }
 
-/** The rows that tell when a checkout last moved. */
+/** Reads the rows that show when a checkout's money or status last moved. */
 export async function readMovements(db: Handle, key: PlanKey): Promise<MovementRows> {
   const [instalments, refunds, disputes] = await Promise.all([
     listInstalments(db, key),

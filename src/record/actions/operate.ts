@@ -76,7 +76,10 @@ export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): A
   name: showOperator(deps, operator),
 });
 
-/** The person's merchants, if a merchant's own person acts. Null for all other actions. */
+/**
+ * The acting person's merchants, if the person belongs to certain merchants; null for all other
+ * actions.
+ */
 const merchantsOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string[] | null =>
   (origin && 'person_id' in origin && origin.merchant_ids) || null;
 

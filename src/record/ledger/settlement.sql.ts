@@ -181,8 +181,8 @@ export async function sumOpenEntries(
 type Lines = { lines: number; before: Timestamp; max: number };
 
 /**
- * Puts the oldest open entries into a payout or a statement, as the lines after the first `lines`.
- * Returns how many it has put there.
+ * Puts the oldest open entries into a payout or a statement. They are numbered after the `lines`
+ * lines that it already has. Returns how many entries were put there.
  */
 async function moveOldest(
   db: Handle,

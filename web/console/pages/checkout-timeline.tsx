@@ -185,11 +185,11 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
   );
 }
 
-/** An amount stays on one line. */
+/** Prevents a line break inside an amount. */
 const wholeAmount = (cell: string) =>
   /^\D{1,4}[\d .,]+$/.test(cell) ? cell.replaceAll(' ', '\u00a0') : cell;
 
-/** Lines of a mail: running text, or rows whose cells are columns. */
+/** A part of a mail: running text in `text`, or the rows of a table in `rows`, split into cells. */
 type MailPart = { at: number; text: string; rows: string[][] };
 
 function partsOf(text: string): MailPart[] {
@@ -204,7 +204,7 @@ function partsOf(text: string): MailPart[] {
   return parts;
 }
 
-/** The text of a mail. Its columns are a table, which fits a narrow screen. */
+/** The text of a mail. Its columns are shown as a table, which fits a narrow screen. */
 function MailText({ of: text }: { of: string }) {
   return (
     <div className="mail">
