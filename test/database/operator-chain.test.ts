@@ -143,6 +143,17 @@ describe('tampering with operators’ actions is found', () => {
     ]);
   });
 
+  test('so many changes that the search stops, and then says nothing of later actions', async () => {
+    const { end } = await verify();
+    await change(`insert into operator_actions (id, at, operator, action, details, number, hash)
+      select gen_random_uuid(), now(), 'thabo', 'keys reencrypt', '{}', number, ''
+      from generate_series(6, 5_050) number`);
+    const later = { number: 5_050, hash: '00' };
+    const { actions, differences } = await verifyOperatorChain(service.deps, [end, later]);
+    assert.equal(actions, 5_000);
+    assert.deepEqual(new Set(differences.map(({ kind }) => kind)), new Set(['changed']));
+  });
+
   test('a chain that was rewritten as a whole, if an earlier end was recorded', async () => {
     const { end } = await verify();
     assert.deepEqual((await verify(end)).differences, []);
