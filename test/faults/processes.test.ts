@@ -5,6 +5,7 @@ import fs from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { explainStart, settlePort } from '#cli/running.ts';
 import { readConfig } from '#config.ts';
@@ -292,10 +293,14 @@ describe('several processes on one port', () => {
     // their output comes here.
     cluster.setupPrimary({ silent: true });
     let output = '';
-    const collect = ({ process: child }: Worker) =>
-      child.stderr?.on('data', (text) => {
+    const outputs: Readable[] = [];
+    const collect = ({ process: { stderr } }: Worker) => {
+      assert.ok(stderr);
+      outputs.push(stderr);
+      stderr.on('data', (text) => {
         output += text;
       });
+    };
     cluster.on('fork', collect);
     const { NODE_OPTIONS } = process.env;
     Object.assign(process.env, loopbackSettings);
@@ -304,6 +309,8 @@ describe('several processes on one port', () => {
         assert.match(explainStart(error).message, new RegExp(`^Port ${port} is in use\\..*$`));
         return true;
       });
+      assert.ok(outputs.length > 0);
+      await until('all output', () => outputs.every((one) => one.closed));
       assert.equal(output, '');
     } finally {
       cluster.off('fork', collect);
@@ -404,20 +411,23 @@ describe('nodes on one database', () => {
     const receiver = await startReceiver();
     t.after(receiver.close);
     const here = await startService({ databaseUrl: url });
-    t.after(here.close);
     await queueCallbacks(here, await createAccount(here), [receiver.url]);
     await here.deps.database.pool.query('update callbacks set due_at = created_at');
+    await here.close();
     const ports = { PORT: '0', CONSOLE_PORT: '0', METRICS_PORT: '0' };
     const listen = t.mock.method(net.Server.prototype, 'listen');
     const config = readConfig({ ...envFor(url), ...ports });
     const worker = await startSupervised(config, { role: 'worker', processes: 1, log });
-    t.after(worker.stop);
-    await until('the callback', () => receiver.received.length === 1);
-    const listening = listen.mock.calls.map(
-      (call) => (call.this as net.Server).address() as net.AddressInfo,
-    );
-    const { port } = new URL(worker.metricsUrl);
-    assert.deepEqual([...new Set(listening.map((one) => String(one.port)))], [port]);
+    try {
+      await until('the callback', () => receiver.received.length === 1);
+      const listening = listen.mock.calls.map(
+        (call) => (call.this as net.Server).address() as net.AddressInfo,
+      );
+      const { port } = new URL(worker.metricsUrl);
+      assert.deepEqual([...new Set(listening.map((one) => String(one.port)))], [port]);
+    } finally {
+      await worker.stop();
+    }
   });
 
   test('stop when they are told to while another one migrates the database', async () => {

@@ -16,7 +16,7 @@ export type AccessGuard = {
 };
 
 const accessWaits =
-  'No one can sign in or act at the moment: the database runs on another server than before and may be a restored backup, so it is compared with the gateways first. If it is urgent, ask the payment service. If a gateway does not answer, or money is stopped, an operator reviews people and credentials, then opens access at the command line: `tranche operators confirm`.';
+  'No one can sign in or act at the moment: the database runs on another server than before and may be a restored backup, so it is compared with the gateways first. If a gateway does not answer, or money is stopped, an operator reviews people and credentials, then opens access at the command line: `tranche operators confirm`.';
 
 /**
  * How often a process reads the server's identity, and how often it does so while access is closed.

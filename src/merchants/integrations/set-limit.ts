@@ -1,6 +1,5 @@
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import type { Limit } from '#platform/shared/limit.ts';
-import { plural } from '#platform/shared/plural.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { NotPermitted } from '#record/alerts/lift-review.ts';
 import { insertLimit, listLimits } from './integration.sql.ts';
@@ -46,7 +45,7 @@ export async function setLimit(
     const before = pickLimit(earlier ?? usual);
     if (isAbove(wanted, before) && personOf(deps) !== null && wanted.mayRaiseLimits !== true) {
       throw new NotPermitted(
-        `Only an administrator of the payment service may raise a limit above ${plural(before.max_requests, 'request')} in ${plural(before.window_seconds, 'second')}.`,
+        `Only an administrator of the payment service may raise this limit. It is ${before.max_requests} in ${before.window_seconds} s.`,
       );
     }
     await insertLimit(db, { integration_id: integration.id, ...limit });

@@ -18,7 +18,7 @@ export type ChainDifference = {
 export type Anchor = { number: number; hash: string };
 
 const batchSize = 5_000;
-/** Once this many were found, no further batch is read. Nothing is said of the actions in it. */
+/** This many actions that differ are named, and the others are counted. */
 const differencesMax = 20;
 
 /** The chain begins with the digest of an empty text. */
@@ -48,38 +48,47 @@ export async function verifyOperatorChain(
     let last = start;
     let actions = 0;
     let textsErased = 0;
-    let isWhole = false;
-    while (!isWhole && differences.length < differencesMax) {
+    let further = 0;
+    const report = (kind: ChainDifference['kind'], number: number, detail: string) => {
+      if (differences.length < differencesMax) differences.push({ kind, number, detail });
+      else further += 1;
+    };
+    for (;;) {
       const links = await listChainLinks(db, last, batchSize);
       for (const { number, hash, expected, has_own_texts, texts_erased } of links) {
         if (number !== last.number + 1) {
           const from = last.number + 1;
           const which =
             from === number - 1 ? `Action ${from} is` : `Actions ${from} to ${number - 1} are`;
-          differences.push({ kind: 'missing', number: from, detail: `${which} missing.` });
+          report('missing', from, `${which} missing.`);
         } else if (!hash.equals(expected)) {
-          const detail = `Action ${number} was changed, or the hash of the action before it was.`;
-          differences.push({ kind: 'changed', number, detail });
+          report(
+            'changed',
+            number,
+            `Action ${number} was changed, or the hash of the action before it was.`,
+          );
         } else if (!has_own_texts) {
-          const detail = `A text of action ${number} was changed, added or removed.`;
-          differences.push({ kind: 'text', number, detail });
+          report('text', number, `A text of action ${number} was changed, added or removed.`);
         }
         textsErased += texts_erased;
         if (noted.has(number)) noted.set(number, hash.toString('hex'));
         last = { number, hash };
         actions += 1;
       }
-      isWhole = links.length < batchSize;
+      if (links.length < batchSize) break;
+    }
+    if (further > 0) {
+      const detail = `More actions that differ: ${further}.`;
+      differences.push({ kind: 'changed', number: null, detail });
     }
     if (end === null) {
       differences.push({ kind: 'tail', number: null, detail: 'The end of the chain was deleted.' });
-    } else if (isWhole && (end.number !== last.number || !end.hash.equals(last.hash))) {
+    } else if (end.number !== last.number || !end.hash.equals(last.hash)) {
       const detail = `The chain ended with action ${end.number}; the last action here is ${last.number}.`;
       differences.push({ kind: 'tail', number: last.number, detail });
     }
     for (const anchor of anchors) {
-      const isRead = isWhole || anchor.number <= last.number;
-      if (!isRead || noted.get(anchor.number) === anchor.hash) continue;
+      if (noted.get(anchor.number) === anchor.hash) continue;
       const detail = `Action ${anchor.number} is missing, or its hash is not the one that was kept or posted.`;
       differences.push({ kind: 'anchor', number: anchor.number, detail });
     }

@@ -355,7 +355,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
         <span>
           {person.merchant_ids === null
             ? 'Another administrator released this invitation and saw its link.'
-            : 'A merchant’s administrator invited this person, or another administrator saw the invitation’s link.'}{' '}
+            : 'A merchant’s administrator invited this person or gave them more access, or another administrator saw the invitation’s link.'}{' '}
           {person.name} can be the second approver once you confirm them. First call them or the
           merchant on a number that you know, and ask whether they registered themselves.
         </span>
