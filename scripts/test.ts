@@ -203,7 +203,7 @@ function findStrays(): { pid: number; command: string }[] {
 }
 
 function runTests(url: string): Promise<number> {
-  // A slow machine takes ten minutes for a file that takes one.
+  // A slow machine takes ten minutes for a file that normally takes one.
   const minutes = long ? 120 : 20;
   const asked: TestRun = {
     files,

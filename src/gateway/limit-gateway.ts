@@ -10,7 +10,7 @@ export type GatewayLimits = {
   requestsPerSecond: number | null;
   /** The limit for one kind of call, if the gateway has one. */
   requestsPerSecondOfKind?: number;
-  /** How many unanswered requests in a row open the breaker. Only tests set it, to fewer. */
+  /** How many unanswered requests in a row open the breaker. Only tests set it, to a low number. */
   failuresMax?: number;
 };
 

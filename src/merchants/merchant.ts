@@ -30,8 +30,8 @@ export type MerchantRow = MerchantProfile & {
   /** The term that the hosted page selects at first. Null selects the shortest. */
   preselected_term: number | null;
   /**
-   * The merchant's name on the shopper's card statement. If it is null, the beginning of its own
-   * name is used.
+   * The merchant's name on the shopper's card statement. If it is null, the beginning of `name` is
+   * used.
    */
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
@@ -73,7 +73,7 @@ export const ownThreshold = (
 export const isLooser = (to: number | null, before: number | null): boolean =>
   before !== null && (to === null || to > before);
 
-/** Whether bands accept an amount in a term that they did not accept before. */
+/** Whether the new bands accept some amount in a term in which the earlier bands did not. */
 export function isWider(to: Rule[], before: Rule[]): boolean {
   return to.some(({ from_amount, to_amount, terms }) =>
     terms.some((term) => {

@@ -52,8 +52,8 @@ export function challengeUrl({ publicUrl }: Context, id: string, secret: string)
 }
 
 /**
- * Charges or holds a card, or asks its bank first. Saves everything. Returns why the card was
- * declined, or null.
+ * Charges the card, or places a hold on it. If its bank challenges the shopper first, only begins
+ * the challenge. Saves everything. Returns why the card was declined, or null.
  */
 export function confirmIntent(
   context: Context,

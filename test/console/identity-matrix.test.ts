@@ -157,7 +157,7 @@ async function createRows(name: string, account: Account): Promise<Rows> {
   };
 }
 
-/** Adds a note as a merchant's own person. Returns the id of that action. */
+/** Adds a note as one of a merchant's own people. Returns the id of that action. */
 async function noteAs(person: ConsolePerson, merchant_id: string, checkout: string) {
   const { deps } = paying.service;
   const { id: person_id, session_id, email } = person;
@@ -464,7 +464,7 @@ describe('every route of the console', () => {
         const answer = await askAbout(route, foreign, reader);
         const what = `${named(route)}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
         if (paramsOf(route, foreign).ofMerchant) assert.equal(answer.status, 404, what);
-        // An answer may repeat what the request named, so look only at what was found.
+        // An error may repeat ids from the request, so only successful answers are searched.
         if (answer.status < 300) assertNoTrace(route, answer, foreign);
       }
       // Bulk actions continue in the worker.
@@ -627,7 +627,8 @@ describe('hostile input', () => {
     ];
     const bodies = ['null', '[]', '{', '{"__proto__": {"a": 1}}', `{"a": "${long}"}`, '"x"'];
     const wrong: unknown[] = [null, 7, -1, 1e300, true, [], {}, '\u0000', '\ud800', long, [[[]]]];
-    // Many routes and members have the same types. They take turns with the texts and the values.
+    // Many routes and members have the same types. So, unless the run is long, each is tried with
+    // only a third of the texts, values and bodies, in rotation.
     let turn = 0;
     const someOf = <T>(values: T[]): T[] => {
       turn += 1;

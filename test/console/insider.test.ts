@@ -334,8 +334,8 @@ const actions: Action[] = [
         },
         (by) => request(by, 'POST', `/api/people/${second?.id}/confirm`, { was }),
       ];
-      // This is done if the second address may request a refund above the threshold, because the
-      // request is the first of the two agreements.
+      // The action is done if the second address may request a refund above the threshold: that
+      // request is the first of the two approvals, so only an approver may make it.
       const isDone = async () => {
         const body = { amount: threshold + 1, request_id: paying.service.deps.random.uuid() };
         const url = `/api/checkouts/${checkout}/refunds`;

@@ -198,7 +198,7 @@ async function leaveOpen(server?: string): Promise<void> {
   await moveAccessServer(db, { server: server ?? (await readServer(db)), at });
 }
 
-/** Asks until access is open in the database. */
+/** Lets time pass, and asks again each second, until access is open in the database. */
 async function untilOpen(money: { accessProblem(): Promise<string | null> }): Promise<void> {
   const { db } = service.deps.database;
   while (!isOpenHere(await readAccessServer(db))) {

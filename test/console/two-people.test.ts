@@ -108,7 +108,7 @@ async function createWorld(given: Given[]) {
   }
   const seenBy: Given[] = [];
   const typed = new Map<number, string>();
-  /** By person, the number of the action in the audit after which their agreements do not count. */
+  /** By person, the number of an action in the audit. Their later agreements do not count. */
   const isNewSince = new Map<string, number>();
   /** By invited person, the administrator who used the invitation's link themselves. */
   const selves = new Map<string, string>();

@@ -191,7 +191,7 @@ test('a statement that waits for a lock continues while new connections try anot
       const waiting = first.query('select pg_advisory_lock(4712)');
       primary.refuses.add(primary.opened + 1);
       await Promise.race([waiting, assert.rejects(database.pool.connect())]);
-      // Each check whether the server still runs the statement opens a connection.
+      // Each time we check whether the server still runs the statement, we open a connection.
       const asked = () => primary.opened + standby.opened;
       const before = asked();
       await Promise.race([waiting, until('six questions', () => asked() >= before + 6)]);

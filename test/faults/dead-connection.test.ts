@@ -186,7 +186,7 @@ describe('a statement without an answer', () => {
           },
         );
         const before = line.opened;
-        // Each check whether the server still runs the statement opens a connection.
+        // Each time we check whether the server still runs the statement, we open a connection.
         await until('five questions', () => line.opened >= before + 6 || outcome !== '');
         await holder.query('select pg_advisory_unlock(4711)');
         await ended;

@@ -881,7 +881,7 @@ function stories(name: string, local: ContractSubject): void {
         await unknown(() => gone.gateway.authorise(payment));
       });
 
-      /** Asks until the key is no longer in flight. Returns the answer. */
+      /** Repeats the request until its key is no longer in flight. Returns the answer. */
       async function settled<T>(ask: () => Promise<T>): Promise<T> {
         for (let left = 5_000; ; left -= 1) {
           try {

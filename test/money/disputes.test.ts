@@ -120,7 +120,7 @@ test('a dispute is listed with its deadline, withdraws the money and pauses the 
   );
   assert.match(listed.due_by, /^\d{4}-\d\d-\d\dT/);
   assert.deepEqual(await accountsOf(shopper), { outstanding: 60_000, disputed: 30_000 });
-  // The merchant bears the payment and the gateway's fee of R 250,00 with VAT.
+  // The merchant bears the payment and the gateway's fee of R 250,00 plus VAT.
   assert.deepEqual(await entriesOf(shopper), ['dispute -30000', 'dispute_fee -28750']);
   assert.deepEqual(await alertsOf(paying, { ...shopper, id }), ['dispute_opened']);
   await assertBooks();

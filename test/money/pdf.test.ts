@@ -155,7 +155,7 @@ test('names of a thousand letters without a space are laid out in proportion to 
   });
   isOn = false;
   assert.ok(turns >= rows, `${turns} turns`);
-  // Measuring every beginning of a name would lay out half a million letters for each row.
+  // If every prefix of a name were measured, half a million letters would be laid out for each row.
   const letters = measure.mock.calls.reduce((sum, call) => sum + call.arguments[0].length, 0);
   assert.ok(letters > 0 && letters < 3_000 * rows, `${letters} letters laid out`);
   const { pages } = readPdf(pdf);

@@ -495,7 +495,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       // Thirteen are found by comparison, and two were in flight. The first work recorded what the
       // shopper paid on the plan.
       assert.deepEqual([code, recorded], [1, 15]);
-      // A process reads once a second whether money may move.
+      // A process checks at most once a second whether money may move.
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
       assert.equal((await readiness(again)).status, 'ok');

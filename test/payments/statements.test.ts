@@ -24,15 +24,16 @@ let recorder: ReturnType<typeof recordStatements>;
 before(async () => {
   paying = await startPaying({ clock: standingClock() });
   recorder = recordStatements(paying.service.deps.database.pool);
-  // The process knows the merchant and whether money may move, as one that has run for a while.
+  // After this payment the process knows the merchant, and whether money may move, like a process
+  // that has run for a while.
   const earlier = await paying.shopper();
   await earlier.pay(3);
 });
 after(() => paying.close());
-// Each test reads again what a process remembers for a second or less.
+// In each test the process reads again what it remembers for a second or less.
 beforeEach(() => paying.clock.advance({ seconds: 2 }));
 
-/** Whether money may move is read once a second, whatever is done meanwhile. */
+/** A process checks with these, at most once a second, whether money may move. */
 const guard = ['select pg_control_system', 'select gateway_heartbeat'];
 
 async function during(work: () => Promise<unknown>): Promise<string[]> {

@@ -199,7 +199,10 @@ async function scopeToMerchant(
   };
 }
 
-/** Asks all invariants in one statement, because a hundred would cost more than their answers. */
+/**
+ * Joins the statements of all invariants into one, and returns a function that runs it and says
+ * whether all hold. Sending a hundred statements would take longer than checking the few rows.
+ */
 async function joinInvariants(
   client: pg.PoolClient,
   at: Timestamp,

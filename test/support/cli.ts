@@ -12,8 +12,8 @@ export const masterKey = Buffer.alloc(32, 7).toString('base64');
 const databases = new Map<string, Database>();
 
 /**
- * Commands on one database share its connections, because opening a connection and planning a
- * command's statements on it cost more than the command. The connections end with their database.
+ * Commands on one database share its connections: to open a connection and plan a command's
+ * statements on it would take longer than the command. The connections end with their database.
  */
 const openShared: typeof openDatabase = (url, options) => {
   let database = databases.get(url);

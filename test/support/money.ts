@@ -136,8 +136,9 @@ export async function assertBalanced(paying: Paying, ...shoppers: Shopper[]): Pr
 }
 
 /**
- * Ends a file by asserting that `tranche ledger check`, which reads the rows in ranges, agrees with
- * the invariants that each test asserts.
+ * Call this at the end of a test file. It asserts that `tranche ledger check` finds nothing wrong
+ * either: the command reads the rows in ranges, unlike the invariants that each test asserts. Then
+ * it closes the service.
  */
 export async function closeBooks(paying: Paying): Promise<void> {
   try {

@@ -64,7 +64,10 @@ export type CardElement = {
 
 export type Failure = { error?: { message?: string; type?: string } };
 
-/** Mounts the frame, and recolours it with the page. Returns a function that removes it. */
+/**
+ * Mounts the frame, and updates its colours when the browser changes between light and dark.
+ * Returns functions that name the frame and remove it.
+ */
 export async function mountElement(
   elements: Elements<object>,
   element: CardElement,

@@ -113,8 +113,9 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       </>
     );
   }
-  // While late payments are being paid, another notice replaces the one about them. An attempt at
-  // the bank's challenge does not count: the shopper may leave it and pay with another card.
+  // While the shopper pays, the notice about the attempt replaces the one about late payments. But
+  // if the attempt waits at the bank's challenge, both are shown: the shopper may leave it and pay
+  // with another card.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' && ['working', 'begun'].includes(page.attempt.status);
   const mayAttempt = payment !== null && !busy;

@@ -268,7 +268,8 @@ export function PlanCard({ plan }: { plan: Plan }) {
   const i18n = useI18n();
   const { card } = plan;
   const isToPay = plan.outstanding > 0;
-  // The card of a lapsed hold has not paid, and cannot be charged again.
+  // If a payment is due and no card is stored, the hold on the card has lapsed. That card was not
+  // charged and cannot be charged any more, so it is not shown.
   if (!card?.last4 || (isToPay && !plan.is_card_stored)) return null;
   return (
     <section class="facts" aria-labelledby="card">

@@ -31,8 +31,9 @@ const answerMilliseconds = 2_000;
 export function createAccessGuard(
   { database: { db }, clock }: { database: Database; clock: Clock },
   /**
-   * Compares the database with all gateways. If it stops money, it also ends all sessions, links
-   * and tokens, and opens access for new ones.
+   * Compares the database with all gateways. Returns why money may not move, or null. When the
+   * comparison stops money, all sessions, links and tokens end. Then access is opened, because none
+   * that the restore brought back is valid any more.
    */
   findProblem: () => Promise<string | null>,
 ): AccessGuard {

@@ -451,8 +451,8 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
   await transaction(deps, async ({ db }) => {
     if (!(await stopMoney(db, at, reason))) return;
     await deps.endAccess(db, at);
-    // All sessions, links and tokens that the restore brought back have ended, so access may be
-    // opened on this server: any new ones were created on it.
+    // All sessions, links and tokens that the restore brought back have ended. Any that are valid
+    // from now on were created on this server, so access may be opened on it.
     await moveAccessServer(db, { server: await readServer(db), at });
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });

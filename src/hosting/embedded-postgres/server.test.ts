@@ -41,7 +41,10 @@ describe('the embedded PostgreSQL', () => {
   });
   after(() => fs.rm(model, { recursive: true }));
 
-  /** Making a cluster takes longer than a test, so a test that only needs one gets a copy. */
+  /**
+   * Making a cluster takes longer than a test. So a test that needs an existing cluster starts with
+   * a copy of this one.
+   */
   async function copyModel(): Promise<void> {
     if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
     // `cp -a` keeps the owner, which is another user if root runs the tests.

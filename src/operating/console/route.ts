@@ -108,7 +108,7 @@ export function actionRoute<const S extends Schemas>(
 
 /**
  * Counts an action about these merchants towards their daily limits, if one of their own people
- * takes it. Merchants that the person does not have are not counted.
+ * takes it. Nothing is counted for a merchant that this person does not belong to.
  */
 export async function countOfDay(
   { deps, scope }: Context,

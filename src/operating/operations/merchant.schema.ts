@@ -39,9 +39,7 @@ export const MerchantRow = Type.Object({
   four_eyes_above: nullable(Threshold),
   /** A refund above this many cents needs two people, unless the merchant has its own threshold. */
   four_eyes_default: nullable(Cents),
-  /**
-   * The merchant's name on card statements. If it is null, the beginning of its own name is used.
-   */
+  /** The merchant's name on card statements. If it is null, the beginning of `name` is used. */
   short_name: nullable(Type.String()),
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: Type.Boolean(),

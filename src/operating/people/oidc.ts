@@ -170,7 +170,7 @@ export async function finishOidc(
   if (person.oidc_subject === subject && access !== null) {
     return await open(deps, browser, access, 'oidc', 'console sign-in', async (db) => {
       const current = await lockPerson(db, person.id);
-      // An invitation may have removed the subject after it identified the person.
+      // We found the person by the subject. Since then an invitation may have removed it.
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { passkey_id: null, details: { issuer: settings.issuer } };
     });

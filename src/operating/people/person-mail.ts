@@ -29,7 +29,10 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 /** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = Partial<MerchantFacts> & {
   merchant_id?: string;
-  /** The name of the operator who acted, as the person may know it. Absent if the person acted. */
+  /**
+   * The operator who acted, as far as the person may see that: a merchant's people do not get the
+   * names of the service's staff. Absent if the person acted.
+   */
   by?: string;
   /** The network address that the action came from. */
   address?: string;

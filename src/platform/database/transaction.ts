@@ -131,7 +131,7 @@ export async function retryTransient<T>(
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
       else if (!isTransient(error) || (!maybeCommitted && !mayRetry(error))) {
-        // Because of this error the attempt may not have found what an earlier run committed.
+        // The error may have ended this run before it found what an earlier run committed.
         const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
         throw isBlind ? fateUnknown(error) : error;
       }
@@ -303,7 +303,8 @@ export function reading<T>(
 
 /**
  * Runs several statements that change nothing and all see the same snapshot. With `isPlannedOnce`
- * their best plans do not depend on values (`planOnce`).
+ * each statement is planned only once (`planOnce`). Set it only if their best plans do not depend
+ * on their values.
  */
 export function snapshot<T>(
   deps: { database: Database; clock: Clock },

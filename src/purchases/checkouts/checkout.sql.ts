@@ -11,7 +11,7 @@ import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkou
 
 type Key = { merchant_id: string; id: string };
 
-/** The columns that the row of a new checkout has before it is inserted. */
+/** The columns of a new checkout whose values the caller gives, with their types. */
 const newColumns = {
   merchant_id: 'uuid',
   id: 'uuid',
@@ -32,7 +32,7 @@ const newColumns = {
 } as const;
 const newNames = Object.keys(newColumns) as (keyof typeof newColumns)[];
 
-/** A checkout without its number and times, which the insert assigns. */
+/** A new checkout without its number, status and times, which the insert assigns. */
 export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
 
 const created = rowGroup({ ...newColumns, behind: 'int' });

@@ -292,7 +292,7 @@ async function postMoney(
   }
   const charged = state.fee - before.fee;
   if (charged === 0) return;
-  // The merchant bears the gateway's fee, with VAT, if the service settles the order.
+  // The merchant bears the gateway's fee plus VAT, if the service settles the order.
   const books = await findBooks(db, { merchant_id, checkout_ids: [checkout_id], at });
   if (books.terms === null || books.sales.length === 0) return;
   const earlier = books.dispute_fees.filter((one) => one.dispute_id === dispute_id);

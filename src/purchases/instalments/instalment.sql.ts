@@ -345,8 +345,8 @@ const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) 
 /**
  * Deletes the row of the stored card, because the card `by` replaces it, and makes the old card due
  * to be detached at the gateway. If the shopper has entered a card again, `by` may be a reference
- * that we know. If it is the stored card's, nothing is detached. If it is that of a card that was
- * replaced earlier, that card is no longer detached.
+ * that we already know. If it is the stored card's, no card becomes due. If it belongs to a card
+ * that was replaced earlier, that card is not due any more.
  */
 export async function moveCardReplaced(
   db: Handle,

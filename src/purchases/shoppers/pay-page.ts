@@ -89,8 +89,8 @@ export type PayPage = {
    */
   return_url: string | null;
   /**
-   * Whether the shopper may still cancel although the status is `expired`: so it is if the link had
-   * too many attempts, but not if it is too old.
+   * Whether the shopper may still cancel although the status is `expired`. True if there were too
+   * many attempts before `expires_at`, and false after `expires_at`.
    */
   may_cancel: boolean;
   expires_at: string;

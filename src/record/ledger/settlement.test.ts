@@ -131,7 +131,7 @@ test('a reversal is its own refund negated, as the books have it', () => {
     [[sold, whole], 'a', 100_000, [100_000, 5_350, 803, 93_847]],
     [[sold, kept, returned], 'a', 50_000, [50_000, 0, 0, 50_000]],
     [[sold, kept, returned], 'b', 50_000, [50_000, 2_675, 401, 46_924]],
-    // The refund was reversed, and was sent again when fees were kept.
+    // The refund was reversed. It was sent again under terms by which refunds return no fee.
     [[sold, whole, reversed, refund('a', -100_000, 0, 0)], 'a', 100_000, [100_000, 0, 0, 100_000]],
     // The refund cancelled a payment before the order was owed, so it returned no fee.
     [[sold], 'a', 10_000, [10_000, 0, 0, 10_000]],

@@ -319,8 +319,8 @@ function InvitationNotice(props: {
 }
 
 /**
- * The link of an invitation that was just released. It is shown only once, and not if it was
- * mailed.
+ * The link of an invitation that was just released. It is shown only once. If it was mailed, it is
+ * not shown at all.
  */
 function Released({ of, person }: { of: ReleasedInvitation; person: Person }) {
   if (of.url === null) return <Notice>The link is on its way to {person.email}.</Notice>;

@@ -51,8 +51,8 @@ export function Tabs(props: {
 }
 
 /**
- * Shown only to staff who see more than one merchant. A merchant's own person with several shops
- * chooses one beside the navigation.
+ * Shown only to staff who see all merchants, if there is more than one. Anyone else who has several
+ * merchants chooses one in the sidebar instead.
  */
 export function MerchantFilter() {
   const [filters, setFilters] = useFilters();

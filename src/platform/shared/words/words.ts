@@ -8,7 +8,10 @@ import { zu } from './zu.ts';
 // `{name}` stands for a value. A native speaker has not reviewed the Afrikaans and isiZulu texts
 // yet (decision 0028).
 
-/** A catalogue has a section for each place that needs it, so that a page loads only its own. */
+/**
+ * A catalogue has one section for each place where its texts appear, such as the hosted page, the
+ * receipt or the mails. So the hosted page loads only the texts that it needs.
+ */
 export type Words = {
   [Section in keyof typeof en]: Record<keyof (typeof en)[Section], string>;
 };
