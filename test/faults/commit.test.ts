@@ -5,7 +5,11 @@ import { sql } from 'kysely';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { compileOnce } from '#platform/database/compile-once.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { findSession, openSession } from '#purchases/shoppers/open-session.ts';
+import { insertPlanLink } from '#purchases/shoppers/plan-access.sql.ts';
+import { hashToken } from '#purchases/shoppers/send-link.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { onDatabase, urlThrough } from '../support/database-server.ts';
@@ -127,6 +131,11 @@ after(async () => {
   await database.drop();
 });
 
+beforeEach(() => {
+  line.isCut = false;
+  line.staysAway = false;
+});
+
 type Kind = { path: string; body(): Promise<object>; table: 'checkouts' | 'refund_requests' };
 const kinds: Kind[] = [
   {
@@ -164,11 +173,6 @@ const answerOf = (sent: Promise<HttpAnswer>) => sent.catch(() => null);
 
 for (const kind of kinds) {
   describe(`POST ${kind.path} over a connection that breaks at COMMIT`, () => {
-    beforeEach(() => {
-      line.isCut = false;
-      line.staysAway = false;
-    });
-
     for (const fault of faults) {
       for (const keyed of [false, true]) {
         const key = `${kind.path} ${fault}`;
@@ -254,6 +258,26 @@ for (const kind of kinds) {
   });
 }
 
+describe('a one-time link over a connection that breaks at COMMIT', () => {
+  for (const fault of faults) {
+    test(`${fault}: the shopper has a session`, async () => {
+      const { merchant } = account;
+      const checkout_id = await createSuccessfulCheckout(direct, account);
+      const key = { merchant_id: merchant.id, checkout_id };
+      const [created_at, expires_at] = [clock.now(), clock.now().add({ minutes: 20 })].map(
+        timestamp,
+      );
+      assert.ok(created_at && expires_at);
+      const link = { ...key, token_hash: hashToken(fault), created_at, expires_at };
+      await insertPlanLink(direct.deps.database.db, link);
+      line.next = fault;
+      const session = await openSession(broken.deps, merchant, key, fault, false);
+      assert.ok(session, 'the link counts as used');
+      assert.equal((await findSession(broken.deps, merchant, key, session))?.scope, 'plan');
+    });
+  }
+});
+
 describe('a database that goes away once the outcome is recorded', () => {
   const requests = {
     pay: async () => ({
@@ -269,8 +293,6 @@ describe('a database that goes away once the outcome is recorded', () => {
   };
   for (const [step, body] of Object.entries(requests)) {
     test(`${step}: the page gets no answer, because something was changed`, async () => {
-      line.isCut = false;
-      line.staysAway = false;
       const before = await countUnknown();
       const notify_url = `${receiver.url}/${step}`;
       const id = await createCheckout(direct, account, { notify_url });

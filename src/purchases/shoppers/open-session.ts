@@ -45,9 +45,10 @@ export async function openSession(
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const now = merchant.now();
     const at = timestamp(now);
-    // After a COMMIT of unknown fate, this very request may have used the link.
-    if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
     const scope = await scopeOf(deps, db, key, hashToken(linkToken), now);
+    // After a COMMIT of unknown fate, this very request may have used the link. Using it again has
+    // waited for its row, so a COMMIT that was still in flight has ended.
+    if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
     if (scope === null || (scope === 'late' && !isLate)) return null;
     const expires_at = timestamp(now.add({ minutes: sessionMinutes }));
     await insertPlanSession(db, { ...key, session_hash, scope, created_at: at, expires_at });
