@@ -5,15 +5,13 @@ import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { capabilitiesOf } from '#gateway/adapters/read-settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { plural } from '#platform/shared/plural.ts';
+import { plural, writeCount } from '#platform/shared/plural.ts';
 import { type Command, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';
 import { readLines } from './read-lines.ts';
 import { findGatewayNamed, withGateway } from './sandbox-gateway.ts';
 import { fill } from './terminal.ts';
-
-const count = new Intl.NumberFormat('en-GB');
 
 const reconcileCommand = command({
   name: 'gateway reconcile',
@@ -70,7 +68,7 @@ blocks its checkout until \`tranche gateway release\`. It chooses the dates itse
     ).finally(() => terminal.endProgress());
     const { checked, differences, recorded, not_compared } = answer;
     context.print(records ? answer : { checked, differences, not_compared }, () => {
-      const ending = records ? `, ${count.format(recorded)} recorded` : '';
+      const ending = records ? `, ${writeCount(recorded)} recorded` : '';
       const of = `${plural(checked, 'gateway record')}${ending}`;
       if (differences.length === 0) return `${of}, no differences.`;
       return [

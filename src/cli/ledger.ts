@@ -1,11 +1,10 @@
 import { checkLedger } from '#checks/books/audit-books.ts';
-import { plural } from '#platform/shared/plural.ts';
+import { plural, writeCount } from '#platform/shared/plural.ts';
 import { type Command, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fill } from './terminal.ts';
 
 const shownMax = 20;
-const count = new Intl.NumberFormat('en-GB');
 
 const check = command({
   name: 'ledger check',
@@ -20,7 +19,7 @@ difference.
     const { terminal } = context;
     const result = await withMigrated(context, (connection) =>
       checkLedger(connection, (done, all) =>
-        terminal.progress(`${count.format(done)} of ${count.format(all)} checkouts`),
+        terminal.progress(`${writeCount(done)} of ${writeCount(all)} checkouts`),
       ),
     ).finally(() => terminal.endProgress());
     const { checkouts, differences } = result;
@@ -39,7 +38,7 @@ difference.
       return [
         `${of}, ${plural(differences.length, 'difference')}:`,
         ...shown,
-        ...(more > 0 ? [`And at least ${count.format(more)} more. --json prints them all.`] : []),
+        ...(more > 0 ? [`And at least ${writeCount(more)} more. --json prints them all.`] : []),
       ].join('\n\n');
     });
     return differences.length === 0 ? 0 : 1;

@@ -10,15 +10,13 @@ import {
   proveRecord,
 } from '#checks/proof/prove.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { plural } from '#platform/shared/plural.ts';
+import { plural, writeCount } from '#platform/shared/plural.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { readAnchor } from './audit.ts';
 import { command } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { fill, showTime, type Terminal } from './terminal.ts';
-
-const count = new Intl.NumberFormat('en-GB');
 
 export const prove = command({
   name: 'prove',
@@ -52,7 +50,7 @@ reconcile\`.
     let end = '';
     const collect = async (deps: Connection) => {
       const books = (done: number, all: number) =>
-        terminal.progress(`books: ${count.format(done)} of ${count.format(all)} checkouts`);
+        terminal.progress(`books: ${writeCount(done)} of ${writeCount(all)} checkouts`);
       proofs.push(await proveBooks(deps, books));
       proofs.push(await provePayouts(deps, bankFiles));
       const { end: reached, ...record } = await proveRecord(deps, anchors);
@@ -98,9 +96,7 @@ function writePage(
   { proved, end }: { proved: boolean; end: string },
 ): string {
   const parts = proofs.map(({ claim, outcome, compared, since, differences, cannot_compare }) => {
-    const counts = Object.entries(compared).map(
-      ([name, value]) => `${count.format(value)} ${name}`,
-    );
+    const counts = Object.entries(compared).map(([name, value]) => `${writeCount(value)} ${name}`);
     return [
       terminal.accent(`${signs[outcome]} ${claim}`),
       ...(counts.length > 0
