@@ -96,7 +96,8 @@ export async function createDeps(
   const allowed = config.callbackAllow;
   const sender = createCallbackSender({ clock, allowed, ...given.callbackSender });
   const mail = countMails(openMailTransport(config, base), metrics.countMail);
-  if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
+  if (mail === null)
+    log.warn('no mail server is set (MAIL_URL): shoppers get no messages, not even receipts');
   return {
     ...base,
     ...settingsOf(config),

@@ -278,6 +278,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await visit.advance({ hours: 48 });
       await signIn(visit, page);
       await page.getByText('R 1 500,00 is late.').waitFor();
+      await page.getByText('Your bank’s reservation ended before we took the money.').waitFor();
       assert.equal(await page.getByRole('button', { name: /^Change the card/ }).count(), 0);
       assert.equal(await page.getByText('Visa ending 4242').count(), 0);
       await payNow(page).click();

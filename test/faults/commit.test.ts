@@ -4,11 +4,12 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { compileOnce } from '#platform/database/compile-once.ts';
+import type { Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { findSession, openSession } from '#purchases/shoppers/open-session.ts';
-import { insertPlanLink } from '#purchases/shoppers/plan-access.sql.ts';
+import { insertLateLinks, insertPlanLink } from '#purchases/shoppers/plan-access.sql.ts';
 import { hashToken } from '#purchases/shoppers/send-link.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
@@ -258,23 +259,28 @@ for (const kind of kinds) {
   });
 }
 
-describe('a one-time link over a connection that breaks at COMMIT', () => {
+describe('a link to a plan over a connection that breaks at COMMIT', () => {
+  const insertLink = {
+    plan: insertPlanLink,
+    late: (db: Handle, link: Parameters<typeof insertPlanLink>[1]) => insertLateLinks(db, [link]),
+  };
   for (const fault of faults) {
-    test(`${fault}: the shopper has a session`, async () => {
-      const { merchant } = account;
-      const checkout_id = await createSuccessfulCheckout(direct, account);
-      const key = { merchant_id: merchant.id, checkout_id };
-      const [created_at, expires_at] = [clock.now(), clock.now().add({ minutes: 20 })].map(
-        timestamp,
-      );
-      assert.ok(created_at && expires_at);
-      const link = { ...key, token_hash: hashToken(fault), created_at, expires_at };
-      await insertPlanLink(direct.deps.database.db, link);
-      line.next = fault;
-      const session = await openSession(broken.deps, merchant, key, fault, false);
-      assert.ok(session, 'the link counts as used');
-      assert.equal((await findSession(broken.deps, merchant, key, session))?.scope, 'plan');
-    });
+    for (const scope of ['plan', 'late'] as const) {
+      test(`${fault}: the shopper has a session for ${scope}`, async () => {
+        const { merchant } = account;
+        const checkout_id = await createSuccessfulCheckout(direct, account);
+        const key = { merchant_id: merchant.id, checkout_id };
+        const token = `${scope} ${fault}`;
+        const created_at = timestamp(clock.now());
+        const expires_at = timestamp(clock.now().add({ minutes: 20 }));
+        const link = { ...key, token_hash: hashToken(token), created_at, expires_at };
+        await insertLink[scope](direct.deps.database.db, link);
+        line.next = fault;
+        const session = await openSession(broken.deps, merchant, key, token, true);
+        assert.ok(session, 'the link counts as used');
+        assert.equal((await findSession(broken.deps, merchant, key, session))?.scope, scope);
+      });
+    }
   }
 });
 

@@ -610,7 +610,10 @@ test('production without a mail server starts with a warning and writes no messa
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
   const production = { TRANCHE_ENV: 'production', BASE_URL: 'https://pay.example' };
   const service = await start(null, production, log);
-  assert.match(lines.join(), /"level":40.*MAIL_URL is not set: shoppers get no messages/);
+  assert.match(
+    lines.join(),
+    /"level":40.*no mail server is set \(MAIL_URL\): shoppers get no messages/,
+  );
   await queue(service, {});
   assert.deepEqual(await read(service), []);
   assert.equal(await sendDueMessages(service.deps), 0);

@@ -760,7 +760,9 @@ test('a once-off payment whose hold lapsed is paid by the shopper with a card', 
   paying.clock.advance({ days: 9 });
   await paying.work();
   assert.deepEqual(await planOf(shopper), ['1 overdue']);
-  assert.equal((await acting.state()).plan?.is_card_stored, false);
+  const { plan: late } = await shopper.state();
+  assert.deepEqual(late?.payments[0]?.late, { reason: 'lapsed', retries_at: null });
+  assert.equal(late?.is_card_stored, false);
   assert.equal((await acting.pay('late')).attempt?.refusal, 'plan_changed', 'no card is stored');
   const { attempt, plan } = await acting.pay('late', { card: mastercard });
   assert.equal(attempt?.status, 'done');
@@ -774,6 +776,19 @@ test('a once-off payment whose hold lapsed is paid by the shopper with a card', 
   const { body: receipt } = await shopper.send('GET', 'receipts/1');
   assert.ok(String(receipt).includes(paidOn), paidOn);
   await assertBalanced(paying, shopper);
+});
+
+test('a paid order shows its card however many attempts on its plan came later', async () => {
+  const [shopper, acting] = await paidShopper(visa, 1);
+  await paying.service.deps.database.pool.query(
+    `insert into payment_attempts
+     select (p).* from (
+       select jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'number', i,
+         'purpose', 'plan_payment', 'status', 'declined')) as p
+       from payment_attempts a, generate_series(1, 100) as i where a.checkout_id = $1) planted`,
+    [shopper.id],
+  );
+  assert.deepEqual((await acting.state()).plan?.card, { brand: 'visa', last4: '4242' });
 });
 
 test('an attempt of a process that died is settled by another one', async () => {

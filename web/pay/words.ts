@@ -119,9 +119,9 @@ export function takenSentence(plan: Plan, i18n: I18n): string | null {
 /** Prevents a line break inside a date. */
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
-/** The bank's answer to a payment, without advice. */
-export function happenedWords(reason: DeclineReason, i18n: I18n): string {
-  return i18n.text(declines[reason][0]);
+/** Why a payment was not collected, without advice. */
+export function happenedWords(reason: DeclineReason | 'lapsed', i18n: I18n): string {
+  return i18n.text(reason === 'lapsed' ? 'plan_late_lapsed' : declines[reason][0]);
 }
 
 /** Says what happened, and what the shopper can do besides using another card. */

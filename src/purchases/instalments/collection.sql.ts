@@ -155,7 +155,7 @@ export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id 
     .distinctOn(['instalment', 'kind', 'status'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .where('status', 'in', ['collected', 'declined'])
+    .where('status', 'in', ['collected', 'declined', 'lapsed'])
     .orderBy('instalment')
     .orderBy('kind')
     .orderBy('status')

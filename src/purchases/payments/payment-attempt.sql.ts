@@ -31,8 +31,8 @@ const insertAttemptRow = statement((db, attempt: Insertable<Tables['payment_atte
 );
 
 /**
- * All attempts of a checkout. The attempts on its plan are newest first, and so are its first
- * payments.
+ * All attempts of a checkout: its first payments, of which there are few, and then the attempts on
+ * its plan; each of both newest first.
  */
 export const selectAttempts = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
@@ -40,6 +40,7 @@ export const selectAttempts = (db: Handle, { merchant_id, checkout_id }: Checkou
     .selectAll()
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
+    .orderBy((is) => is('purpose', '=', 'first_payment'), 'desc')
     .orderBy('number', 'desc');
 
 export async function listAttempts(db: Handle, key: CheckoutKey): Promise<PaymentAttempt[]> {

@@ -99,10 +99,7 @@ export async function openPage(
   });
 }
 
-/**
- * Reading the newest attempts suffices: only they can be in flight, and before the checkout is paid
- * it has fewer attempts than this.
- */
+/** All first payments, which come first and are fewer, and the newest attempts on the plan. */
 const attemptsReadMax = 100;
 
 const pageQueries = (db: Handle, { merchant_id, checkout_id }: PlanKey) => ({

@@ -85,7 +85,12 @@ export async function insertPlanSession(
     expires_at: Timestamp;
   },
 ): Promise<void> {
-  await db.insertInto('plan_sessions').values(session).execute();
+  // The session may exist if the fate of an earlier COMMIT of this request was unknown.
+  await db
+    .insertInto('plan_sessions')
+    .values(session)
+    .onConflict((on) => on.doNothing())
+    .execute();
 }
 
 export async function findPlanSession(

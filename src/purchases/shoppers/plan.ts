@@ -29,10 +29,10 @@ export type PlanPayment = {
    */
   paid_at: Timestamp | null;
   /**
-   * For a late payment, why the bank declined to charge it without the shopper, and when the
-   * service retries it (null if it does not). Only a browser with a session gets the reason.
+   * For a late payment, why it was not collected without the shopper, and when the service retries
+   * it (null if it does not). Only a browser with a session gets the bank's reason.
    */
-  late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
+  late: { reason: DeclineReason | 'lapsed' | null; retries_at: Timestamp | null } | null;
   /** The cardholder is disputing the payment with the bank, or the bank took it back. */
   dispute: 'open' | 'lost' | null;
 };
@@ -94,7 +94,7 @@ export function presentPlan(rows: PlanRows): Plan {
       reduced: one.reduced,
       refunded: rows.returned.get(one.number) ?? 0,
       paid_at: wasHeld(own) ? null : one.collected_at,
-      late: status === 'late' ? { reason: declineOf(own), retries_at: one.due_at } : null,
+      late: status === 'late' ? { reason: reasonOf(own), retries_at: one.due_at } : null,
       dispute: disputeOf(one, disputes),
     };
   });
@@ -123,15 +123,16 @@ const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
 /**
- * Why the bank last declined a charge that was made without the shopper. Declines of a card that
- * the shopper entered in a session do not count, because they did not make the payment late.
+ * Why the payment was last not collected without the shopper: its hold `lapsed`, or the bank
+ * declined it. Declines of a card that the shopper entered in a session do not count, because they
+ * did not make the payment late.
  */
-function declineOf(collections: Collection[]): DeclineReason | null {
-  const declined = collections.filter(
-    ({ kind, status }) => kind !== 'shopper' && status === 'declined',
-  );
-  const newest = declined.sort((one, other) => other.number - one.number)[0];
-  return newest?.decline_reason ?? null;
+function reasonOf(collections: Collection[]): DeclineReason | 'lapsed' | null {
+  const [newest] = collections
+    .filter(({ kind }) => kind !== 'shopper')
+    .filter(({ status }) => status === 'declined' || status === 'lapsed')
+    .sort((one, other) => other.number - one.number);
+  return newest?.status === 'lapsed' ? 'lapsed' : (newest?.decline_reason ?? null);
 }
 
 /** The plan for a browser without a session, which must not show why a card was declined. */
@@ -139,7 +140,7 @@ export const withoutReasons = (plan: Plan): Plan => ({
   ...plan,
   payments: plan.payments.map((one) => ({
     ...one,
-    late: one.late && { ...one.late, reason: null },
+    late: one.late && { ...one.late, reason: one.late.reason === 'lapsed' ? 'lapsed' : null },
   })),
 });
 

@@ -146,7 +146,7 @@ function otherPlanStates({ paid, latePage, signedIn }: PlanPages): GalleryStates
   const many = (count: number, status: PlanPayment['status']) => Array(count).fill(status);
   const onceLate = planOf(
     ['late'],
-    { 1: { amount: 150_000, late: { reason: null, retries_at: null } } },
+    { 1: { amount: 150_000, late: { reason: 'lapsed', retries_at: null } } },
     { is_card_stored: false },
   );
   return {

@@ -30,8 +30,7 @@ export function PayPlan({
   const amount = sumOf(asked);
   // A card that is not stored cannot be charged again.
   const card = plan.is_card_stored ? plan.card : null;
-  const reason = asked[0]?.late?.reason;
-  const isDead = reason !== undefined && reason !== null && deadReasons.includes(reason);
+  const isDead = deadReasons.includes(asked[0]?.late?.reason ?? '');
   const [other, setOther] = useState(!card?.last4 || isDead);
   const [keep, setKeep] = useState(false);
   const [form, setForm] = useState<CardForm | null>(null);

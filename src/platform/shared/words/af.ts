@@ -152,6 +152,7 @@ export const af: Words = {
       'U bank het ’n betaling van hierdie bestelling aan u teruggegee. Niks word vir eers gehef nie; vra die winkel wat nou gebeur.',
     plan_late_one: '{amount} is laat.',
     plan_late_other: '{count} betalings is laat: altesaam {amount}.',
+    plan_late_lapsed: 'U bank se reservering het verval voordat ons die geld geneem het.',
     plan_late_free: 'Dit kos u niks ekstra nie.',
     plan_late_retry: 'Ons probeer weer op {date}, of u betaal dit nou.',
     plan_late_stopped: 'Ons probeer nie self weer nie. Betaal dit asseblief nou.',

@@ -149,6 +149,7 @@ export const en = {
       'Your bank returned a payment of this order to you. Nothing is charged for now; ask the shop what happens next.',
     plan_late_one: '{amount} is late.',
     plan_late_other: '{count} payments are late: {amount} in all.',
+    plan_late_lapsed: 'Your bank’s reservation ended before we took the money.',
     plan_late_free: 'It costs you nothing extra.',
     plan_late_retry: 'We will try again on {date}, or you can pay it now.',
     plan_late_stopped: 'We will not try again. Please pay it now.',

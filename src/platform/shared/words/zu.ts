@@ -158,6 +158,8 @@ export const zu: Words = {
       'Ibhange lakho likubuyisele inkokhelo yale oda. Okwamanje akukho okukhokhiswayo; buza isitolo ukuthi kwenzekani manje.',
     plan_late_one: '{amount} isemuva kwesikhathi.',
     plan_late_other: 'Izinkokhelo ezi-{count} zisemuva kwesikhathi: {amount} sezizonke.',
+    plan_late_lapsed:
+      'Imali ebekelwe yibhange lakho iphelelwe isikhathi ngaphambi kokuthi siyithathe.',
     plan_late_free: 'Akukubizi lutho olwengeziwe.',
     plan_late_retry: 'Sizozama futhi ngo\u2011{date}, noma ukhokhe manje.',
     plan_late_stopped: 'Asiphindi sizame ngokwethu. Sicela ukhokhe manje.',
