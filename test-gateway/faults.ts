@@ -15,6 +15,8 @@ export const faultKinds = [
   'too_many',
   /** A 500 after the effect. */
   'error_after',
+  /** A 400 without an effect: the payment is being processed, and takes no cancellation yet. */
+  'processing',
   /** Closes the connection before the effect. */
   'drop_before',
   /** Closes the connection after the effect. */

@@ -4,6 +4,7 @@ import {
   type ReadCallback,
   readCallback,
 } from '#operating/operations/callbacks.ts';
+import { plural } from '#platform/shared/plural.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { OperatorError } from '#record/actions/operate.ts';
@@ -196,7 +197,7 @@ function describe(terminal: Terminal, { callback, attempts }: ReadCallback): str
       ['Sends', callback.payload.toString('utf8')],
       ['Next attempt', showTime(callback.due_at) ?? 'none'],
       ['Last answer', last && describeAnswer(last)],
-      ['Expired', expired === 0 ? null : `the first ${expired} attempts`],
+      ['Expired', expired === 0 ? null : `the first ${plural(expired, 'attempt')}`],
     ]),
     attempts.length === 0
       ? callback.attempts === 0

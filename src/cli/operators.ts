@@ -206,7 +206,7 @@ const showInvitation = (
 
 const confirm = command({
   name: 'operators confirm',
-  usage: ['EMAIL [--role ROLE [--role ROLE …] --merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
+  usage: ['EMAIL [--role ROLE …] [--merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
   help: `With EMAIL, shows a person to whom a merchant's administrator gave or added access, or
 whose link was seen by the administrator who released it without mail. With the same roles and
 merchants, confirms the person, who can then be the second approver. Confirm only a person that you

@@ -32,7 +32,7 @@ const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 const list = listCommand(refundList, {
   name: 'refunds list',
   help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the
-newest first. With --status requested the oldest comes first. An "approved" refund is past its
+newest first. Those that have not begun (requested, review, approved) come with the oldest first. An "approved" refund is past its
 review, or needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the
 merchant's clock.`,
   example: 'tranche refunds list --status requested',

@@ -9,6 +9,7 @@ type Rename = Record<string, string | undefined>;
 type Property = {
   type?: string;
   format?: string;
+  pattern?: string;
   enum?: string[];
   items?: Property;
   /** A member that may be null. */
@@ -80,7 +81,7 @@ export function readOptions<Own extends Properties>(
  * null.
  */
 function readValue(
-  { type, format, enum: choices, anyOf }: Property,
+  { type, format, pattern, enum: choices, anyOf }: Property,
   text: string,
   option: string,
 ): unknown {
@@ -92,6 +93,9 @@ function readValue(
   }
   if (choices) return oneOf(text, choices, option);
   if (format === 'uuid') return mustBeId(text, option);
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(text)) {
+    throw new UsageError(`--${option} is "${text}", which is not in the right form.`);
+  }
   return type === 'integer' ? readInteger(text, option) : text;
 }
 

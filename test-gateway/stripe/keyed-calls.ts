@@ -63,6 +63,7 @@ async function callOperation(caller: Caller, call: Call): Promise<void> {
   // A fault may make the effect and the answer disagree.
   const run = (): Answer => {
     if (fault?.fault === 'error_before') return failure();
+    if (fault?.fault === 'processing') throw stillProcessing();
     const answer = operation.run({ ...context, decline }, form, objectId);
     return fault?.fault === 'error_after' ? failure() : answer;
   };
@@ -168,6 +169,17 @@ function fingerprintOf(method: string, path: string, form: Form): string {
     .update(JSON.stringify([method, path, sorted(form)]))
     .digest('base64');
 }
+
+const stillProcessing = () =>
+  new StripeAnswer(
+    400,
+    {
+      type: 'invalid_request_error',
+      code: 'payment_intent_unexpected_state',
+      message: 'This PaymentIntent has a status of processing and could not be canceled.',
+    },
+    true,
+  );
 
 export function failure(): Answer {
   const error: ErrorBody = {

@@ -42,7 +42,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.equal(shown[1], 'Payment 2Collected: it goes back to the cardR 100,00');
     assert.deepEqual(await axeViolations(page), []);
     await dialog.getByRole('button', { name: /^Approve R.600,00$/ }).click();
-    await page.getByText(/600,00 is approved/).waitFor();
+    await page.getByText(/600,00 is complete/).waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'complete');
     assert.deepEqual(await partsOf(shopper, refund), ['3 cancel 50000 done', '2 card 10000 done']);
@@ -61,7 +61,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await first.page.goto(`${url}/refunds?refund=${refund}`);
     await first.page.getByText('two people have to approve it').waitFor();
     await first.page.getByRole('button', { name: /^Approve R.200,00 as first approver$/ }).click();
-    await first.page.getByText('It now needs a second approval').waitFor();
+    await first.page.getByText(/200,00 now needs a second approval/).waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'requested');
     await first.page.goto(`${url}/refunds?refund=${refund}`);
@@ -74,7 +74,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await second.page
       .getByRole('button', { name: /^Approve R.200,00 as second approver$/ })
       .click();
-    await second.page.getByText(/200,00 is approved/).waitFor();
+    await second.page.getByText(/200,00 is complete/).waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'complete');
     await assertBalanced(paying, shopper);

@@ -97,6 +97,20 @@ describe('tranche operators', () => {
     await tranche.refused(1, /No invitation/, ...release, ...roles);
   });
 
+  test('confirms a person with all merchants, named by their roles alone', async () => {
+    const { email, id } = await addPerson(service, { roles: ['support'] });
+    await service.deps.database.pool.query(
+      `update people set unconfirmed_since = now(), unconfirmed_by = gen_random_uuid(),
+         oidc_subject = id where id = $1`,
+      [id],
+    );
+    const confirm = ['operators', 'confirm', email];
+    assert.notEqual((await tranche.json(...confirm)).unconfirmed_since, null);
+    await tranche.refused(1, /changed in the meantime/, ...confirm, '--role', 'refunds');
+    const confirmed = await tranche.json(...confirm, '--role', 'support');
+    assert.equal(confirmed.unconfirmed_since, null);
+  });
+
   test('refuses unknown roles, merchants and addresses', async () => {
     const invite = ['operators', 'invite'];
     await tranche.refused(2, /--role is missing/, ...invite, 'a@example.com');

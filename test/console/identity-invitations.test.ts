@@ -1267,6 +1267,23 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await release(staff)).body.person.is_confirmed, true);
   });
 
+  test('makes no second approver of an address whose lost passkey the staff replaces', async () => {
+    const { merchant } = await createAccount(service);
+    const [by, staff] = [await shopAdmin(merchant.id), await admin()];
+    const wanted = {
+      email: `second-${merchant.id}@example.com`,
+      roles: ['merchant-admin'],
+      merchant_ids: [merchant.id],
+    };
+    const { person } = (await post(withMail, by, '/api/people', wanted)).body;
+    await register((await mailsTo(wanted.email))[0]?.token ?? '');
+    assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
+    const was = { roles: wanted.roles, merchant_ids: wanted.merchant_ids };
+    const released = await post(withMail, staff, `/api/people/${person.id}/release`, { was });
+    assert.equal(released.status, 200);
+    assert.equal(released.body.person.is_confirmed, false);
+  });
+
   test('proposes the bank account, which only the service’s staff confirms, and reads each step by mail', async () => {
     const { merchant } = await createAccount(service);
     const url = `/api/merchants/${merchant.id}/bank-accounts`;

@@ -790,6 +790,22 @@ function stories(name: string, local: ContractSubject): void {
         assert.equal(books.payment_intents.length, 1);
       });
 
+      test('a hold that could not be voided while it was processed is voided by a retry', async (t) => {
+        if (local.begins) return t.skip('it has no keys that repeat a refusal');
+        const payment = await newPayment(local, '4242424242424242');
+        const { merchant, checkout_id } = payment;
+        await gateway.authorise(payment);
+        const found = await gateway.findPayment(merchant, payment);
+        const reference = found?.payment_ref ?? '';
+        const key = `${checkout_id}:void`;
+        const asked = local.requestOf('void', { ...payment, key, reference });
+        await local.fault({ fault: 'processing', ...asked });
+        const ask = () => gateway.void({ key, merchant, payment_ref: reference });
+        await unknown(ask);
+        assert.deepEqual(await ask(), { outcome: 'voided' });
+        assert.deepEqual(await ask(), { outcome: 'voided' });
+      });
+
       const operations = [
         'capture',
         'void',

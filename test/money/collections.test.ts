@@ -410,6 +410,38 @@ describe('whatever the gateway does, a payment is collected once', () => {
     await assertBalanced(paying, shopper);
   });
 
+  test('a capture that was sent a moment ago is not taken for lost either', async () => {
+    const shopper = await bought(3);
+    const [first] = await shopper.rows('instalments');
+    const path = '/v1/payment_intents/:id/capture';
+    await paying.pass(Temporal.Instant.from(first.due_at).subtract({ seconds: 1 }).toString());
+    await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+    paying.clock.advance({ seconds: 1 });
+    await paying.work();
+    await paying.clearFaults();
+    const begunEarlier = (hours: number) =>
+      tamper(
+        paying.service.deps.database.pool,
+        `update collections set created_at = created_at - $2 * interval '1 hour'
+         where checkout_id = $1 and instalment = 1 and number = 1`,
+        [shopper.id, hours],
+      );
+    // The gateway has forgotten the key, but the last request was sent just now.
+    await begunEarlier(24);
+    const statuses = async () =>
+      (await shopper.rows('collections'))
+        .filter(({ instalment }) => instalment === 1)
+        .map(({ status }) => status)
+        .sort();
+    paying.clock.advance({ minutes: 5 });
+    await paying.work();
+    assert.deepEqual(await statuses(), ['open']);
+    await paying.pass({ minutes: 25 });
+    assert.deepEqual(await statuses(), ['collected', 'lost']);
+    await begunEarlier(-24);
+    await assertBalanced(paying, shopper);
+  });
+
   test('several workers at once collect each payment once', async () => {
     const shoppers = await Promise.all(Array.from({ length: 12 }, () => bought(3)));
     const { deps } = paying.service;

@@ -294,6 +294,44 @@ test('an answer that is older than the recorded one is not recorded', async () =
   await assertBooks();
 });
 
+test('an ended dispute that the bank reopens withdraws the money and pauses the plan again', async () => {
+  const { deps } = paying.service;
+  const { merchant } = paying.account;
+  const gateway = gatewayOf(deps);
+  const shopper = await collected(1);
+  await dispute(shopper);
+  await decide(shopper, { outcome: 'won' });
+  const [row] = await shopper.rows('disputes');
+  const won = await readAgain(deps, merchant, row);
+  assert.deepEqual([won.status, won.is_pausing], ['won', false]);
+  const about = { ...shopper, id: row.id };
+  const alerts = await alertsOf(paying, about);
+  /** What the gateway answers in a later stage of the same dispute. */
+  const inStage = (status: 'needs_response' | 'lost', withdrawn: number) => {
+    const read: typeof gateway.dispute = async (...of) => ({
+      ...(await gateway.dispute(...of)),
+      ...{ status, withdrawn, has_answer: false },
+    });
+    return { ...deps, gateways: onlyGateway({ ...gateway, dispute: read }) };
+  };
+  // An answer from before the decision is not another stage.
+  const stale = await readAgain(inStage('needs_response', 0), merchant, won);
+  assert.equal(stale.status, 'won');
+  const open = await readAgain(inStage('needs_response', 30_000), merchant, stale);
+  assert.deepEqual(
+    [open.status, open.is_pausing, open.closed_at, open.withdrawn],
+    ['needs_response', true, null, 30_000],
+  );
+  assert.notEqual(open.due_at, null);
+  assert.ok((await shopper.rows('instalments')).slice(1).every(({ paused }) => paused));
+  assert.deepEqual(await alertsOf(paying, about), [...alerts, 'dispute_opened']);
+  const lost = await readAgain(inStage('lost', 30_000), merchant, open);
+  assert.deepEqual([lost.status, lost.is_pausing], ['lost', true]);
+  const end = await readAgain(deps, merchant, lost);
+  assert.deepEqual([end.status, end.withdrawn, end.is_pausing], ['won', 0, false]);
+  await assertBooks();
+});
+
 test('operators are warned once before the deadline, and a dispute without evidence is lost after it', async () => {
   const shopper = await collected();
   const { id, due_by } = await dispute(shopper);

@@ -2,7 +2,7 @@ import Stripe from 'stripe';
 import { type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
-import { isOtherRequest, isRepeatedFailure } from './errors.ts';
+import { isOtherRequest, isRepeated, isRepeatedFailure } from './errors.ts';
 import { keepClientUserAgent, sendWithoutStack } from './quicker-requests.ts';
 import { stripeSettings } from './settings.ts';
 
@@ -61,6 +61,9 @@ type Request<T> = {
  * it took effect. If not, we send it under the next key. A retry reaches that key by the same
  * steps.
  *
+ * A refusal is stored in the same way, although its cause may have ended since. So a safe request
+ * is also sent again after a repeated refusal.
+ *
  * A key that was used with other parameters does not show what happened to the request that used
  * it, which may be in flight. A safe request is then sent under the next key. Any other is looked
  * up and not sent (decision 0049).
@@ -73,7 +76,8 @@ export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<
       return await sendWithoutStack(() => send(options));
     } catch (error) {
       const isOther = isOtherRequest(error);
-      if (!isOther && !isRepeatedFailure(error)) throw error;
+      const isOld = isSafe ? isRepeated(error) : isRepeatedFailure(error);
+      if (!isOther && !isOld) throw error;
       const found = await find();
       if (found !== null) return found;
       if (isOther && !isSafe) {

@@ -39,14 +39,13 @@ export function isOtherRequest(error: unknown): boolean {
 export const differs = (what: string, ours: number, theirs: number) =>
   new RequestRefused(`the gateway made this ${what} for ${theirs} cents, not ${ours} cents`);
 
+/** Whether the gateway repeats an error that it stored with the key. */
+export const isRepeated = (error: unknown): boolean =>
+  error instanceof Stripe.errors.StripeError && error.headers?.['idempotent-replayed'] === 'true';
+
 /** Whether the gateway repeats a stored 500: the request has ended, but its outcome is unknown. */
-export function isRepeatedFailure(error: unknown): boolean {
-  return (
-    error instanceof Stripe.errors.StripeError &&
-    (error.statusCode ?? 0) >= 500 &&
-    error.headers?.['idempotent-replayed'] === 'true'
-  );
-}
+export const isRepeatedFailure = (error: unknown): boolean =>
+  isRepeated(error) && ((error as Stripe.errors.StripeError).statusCode ?? 0) >= 500;
 
 export function isContactRefused(error: unknown): boolean {
   return (

@@ -70,7 +70,9 @@ function textOf(alert: Alert, { checkout, merchant, subject, late }: About): str
   if (alert.kind === 'payment_overdue' && late.length > 0) {
     const days = Math.max(...late.map(({ days_late }) => days_late));
     const sum = late.reduce((total, one) => total + one.amount, 0);
-    return `${order}: ${money(sum)} from ${shopper} is ${plural(days, 'day')} late.`;
+    return days === 0
+      ? `${order}: ${money(sum)} from ${shopper} was due today and was not collected.`
+      : `${order}: ${money(sum)} from ${shopper} is ${plural(days, 'day')} late.`;
   }
   const sentences: Record<string, string> = {
     payment_overdue: `a payment from ${shopper} was late.`,

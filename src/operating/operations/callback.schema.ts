@@ -93,6 +93,8 @@ export const OverdueRow = Type.Object({
   paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
   /** Whether a retry could succeed: a card is stored, and may be charged now. */
   is_retry_sensible: Type.Boolean(),
+  /** Whether a retry is refused only for some time, because of earlier declines. */
+  waits: Type.Boolean(),
   /** Why a retry could succeed or not, in one sentence. */
   advice: Type.String(),
 });

@@ -116,7 +116,7 @@ const pauseTexts: Record<PausedBy, string> = {
   shopper: 'The shopper is paying this now.',
 };
 
-/** Says whether a retry is sensible, and why. */
+/** Says whether a retry is sensible or refused for now, and why. */
 function adviceOf(
   hasCard: boolean,
   paused_by: PausedBy | null,
@@ -124,16 +124,21 @@ function adviceOf(
   wait: string | null,
   decline: Decline | null,
 ) {
-  const advise = (is_retry_sensible: boolean, advice: string) => ({ is_retry_sensible, advice });
+  const advise = (is_retry_sensible: boolean, advice: string, waits = false) => ({
+    is_retry_sensible,
+    waits,
+    advice,
+  });
   if (!hasCard) return advise(false, 'No card is stored. Only the shopper can pay this.');
   if (paused_by !== null) return advise(false, pauseTexts[paused_by]);
   if (forbidding?.isForGood) {
     return advise(false, 'The bank forbids charging this card again. The shopper needs another.');
   }
   if (forbidding) {
-    return advise(false, 'It was declined too often today. A retry is refused until tomorrow.');
+    const until = 'It was declined too often today. A retry is refused until tomorrow.';
+    return advise(false, until, true);
   }
-  if (wait !== null) return advise(false, wait);
+  if (wait !== null) return advise(false, wait, true);
   if (decline?.decline_code === amountRefused.code) {
     return advise(false, 'The gateway does not accept the amount. It would refuse a retry, too.');
   }

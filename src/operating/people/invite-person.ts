@@ -386,7 +386,7 @@ async function giveAccess(
   const isSeen = link === 'console';
   const unconfirmed = isSeen
     ? { unconfirmed_since: now, unconfirmed_by: personOf(deps) }
-    : unconfirmedBy(deps, giver, now);
+    : unconfirmedAfter(deps, giver, known, now);
   const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
@@ -403,6 +403,21 @@ async function giveAccess(
   // confirmation too.
   if (isSeen) await updateAccesses(db, identity, unconfirmed);
   return { person, before, isReplaced, ...(await revokeSignInMethods(db, identity, now)) };
+}
+
+/**
+ * A new link for a person who was never confirmed does not confirm them: they may be a second
+ * address of the merchant's administrator who asked for the link.
+ */
+function unconfirmedAfter(
+  deps: InviteDeps,
+  giver: Access | null,
+  { unconfirmed_since, unconfirmed_by }: Person,
+  now: Timestamp,
+): Pick<Person, 'unconfirmed_since' | 'unconfirmed_by'> {
+  return giver !== null && confirms(giver) && unconfirmed_since !== null
+    ? { unconfirmed_since, unconfirmed_by }
+    : unconfirmedBy(deps, giver, now);
 }
 
 function detailsOf(

@@ -120,7 +120,7 @@ function createEventMetrics(registry: Registry) {
     }),
     mails: new Counter({
       name: 'tranche_messages_total',
-      help: 'Attempts to send a message or a statement by mail, by outcome.',
+      help: 'Attempts to send a mail (to shoppers, merchants and people), by outcome.',
       labelNames: ['outcome'],
       registers,
     }),

@@ -121,9 +121,11 @@ async function recordAnswer(
       return { dispute: await moveDispute(db, before, { ...checked, due_at }), isRecorded: true };
     }
     await postMoney(deps, db, before, payments, state, at);
-    // After an inquiry the bank asks again, with a new deadline. What was submitted to the inquiry
-    // does not answer the dispute.
-    const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
+    // After an inquiry or an ended stage the bank asks again, with a new deadline. What was submitted
+    // before does not answer the dispute.
+    const isEscalated =
+      isReopened(before, state) ||
+      (before.status === 'inquiry' && state.status === 'needs_response');
     const asked = isEscalated ? { ...before, ...unanswered } : before;
     const over = isOver(state.status);
     const { amount, reason, network_reason_code, status, due_by, withdrawn, fee } = state;
@@ -139,7 +141,9 @@ async function recordAnswer(
       submitted_at,
       warned_at,
       // After a loss an operator decides about the rest of the plan.
-      is_pausing: over ? status === 'lost' && before.is_pausing : true,
+      is_pausing: over
+        ? status === 'lost' && (before.is_pausing || before.status !== 'lost')
+        : true,
       closed_at,
       due_at: dueAt(next),
     });
@@ -179,14 +183,18 @@ function refuseOther(
 
 const dueAt = (time: Temporal.Instant | null) => time && timestamp(time);
 
+/** Whether the bank takes an ended dispute to a later stage: it withdraws the money again. */
+const isReopened = (known: Dispute, { status, withdrawn }: OwnDispute) =>
+  isOver(known.status) && !isOver(status) && withdrawn > known.withdrawn;
+
 /**
- * Whether an answer takes back what is recorded. An ended dispute never reopens, and one that
- * withdrew money never becomes an inquiry again.
+ * Whether an answer takes back what is recorded. An ended dispute reopens only if money is
+ * withdrawn again, and one that withdrew money never becomes an inquiry again.
  */
-const isReversed = (known: Dispute | null, { status }: OwnDispute) =>
+const isReversed = (known: Dispute | null, state: OwnDispute) =>
   known !== null &&
-  ((isOver(known.status) && !isOver(status)) ||
-    (known.status !== 'inquiry' && status === 'inquiry'));
+  ((isOver(known.status) && !isOver(state.status) && !isReopened(known, state)) ||
+    (known.status !== 'inquiry' && state.status === 'inquiry'));
 
 /** Sends the merchant an event if the dispute is new, or if events now present it differently. */
 async function announce(
@@ -351,12 +359,17 @@ async function alert(
       'dispute_opened',
       `${about} is no longer an inquiry: the money has been withdrawn, and the bank needs evidence.${until}`,
     );
+  } else if (known && isOver(known.status) && !isOver(after.status)) {
+    await raise(
+      'dispute_opened',
+      `${about} was reopened: the money has been withdrawn again, and the bank needs evidence.${until}`,
+    );
   } else if (warns) {
     await raise('dispute_deadline', `${about} has no evidence yet.${until}`);
   }
-  if (isOver(after.status) && !(known && isOver(known.status))) {
-    // A lost dispute needs a decision about its plan.
-    const isLost = after.status === 'lost';
+  // A lost dispute needs a decision about its plan.
+  const isLost = after.status === 'lost' && known?.status !== 'lost';
+  if (isLost || (isOver(after.status) && !(known && isOver(known.status)))) {
     const rest = isLost
       ? 'The plan stays paused until an operator decides about the rest of it.'
       : 'The plan continues.';

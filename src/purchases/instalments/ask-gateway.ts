@@ -48,7 +48,10 @@ export async function askGateway(
   if (collection.kind === 'capture') {
     const { payment_ref } = instalment;
     assert(payment_ref !== null, 'a hold has a reference');
-    if (!isSafe) return await lookUpCapture(gateway, time, collection, payment_ref);
+    if (!isSafe) {
+      const answer = await lookUpCapture(gateway, time, collection, payment_ref);
+      return unlessInFlight(deps, collection, answer);
+    }
     const { amount } = collection;
     const { outcome } = await gateway.capture({ key, merchant: time, payment_ref, amount });
     return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
@@ -61,10 +64,7 @@ export async function askGateway(
   const { customer_ref, card_ref } = card;
   if (!isSafe) {
     const answer = await lookUpCharge(gateway, time, collection, customer_ref);
-    if (answer.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
-      throw new OutcomeUnknown('a charge that was not found may be in flight');
-    }
-    return answer;
+    return unlessInFlight(deps, collection, answer);
   }
   if (mayBeCharged(merchant, instalment, collection, time.now)) {
     const answer = await findCharge(gateway, time, collection, customer_ref);
@@ -130,6 +130,14 @@ async function findCharge(
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);
   return own?.outcome === 'declined' ? own : null;
+}
+
+/** A request without an effect may still have one, until it can no longer be in flight. */
+function unlessInFlight({ clock }: { clock: Clock }, { asked_at }: Collection, answer: Answer) {
+  if (answer.outcome === 'lost' && mayBeInFlight(asked_at, clock.now())) {
+    throw new OutcomeUnknown('a collection that was not found may be in flight');
+  }
+  return answer;
 }
 
 function assertAmount(taken: number, wanted: number): void {

@@ -10,6 +10,7 @@ import { SingleActionDialog } from '../parts/actions.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
+import { outcomeOf } from '../parts/review.ts';
 import { Bones } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
 
@@ -48,9 +49,8 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         request_id: requestId,
         ...(reason.trim() && { reason: reason.trim() }),
       }}
-      said={({ view }) =>
-        view === 'review' ? 'The refund now needs a second approval.' : `${what}: starting now.`
-      }
+      said={outcomeOf}
+      isFailed={({ status }) => status === 'failed'}
       danger
       disabled={!isCurrent || preview.refusal !== null}
       close={close}

@@ -167,7 +167,7 @@ function Plan(props: {
           {payment.reason && payment.status !== 'collected' && (
             <span className="when warning-text">{sentence(words(payment.reason))}</span>
           )}
-          {retry && payment.status === 'overdue' && !payment.paused && (
+          {retry && checkout.card !== null && payment.status === 'overdue' && !payment.paused && (
             <Button
               size="compact-xs"
               variant="light"

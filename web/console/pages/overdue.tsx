@@ -86,8 +86,11 @@ const pauses: Record<NonNullable<OverdueRow['paused_by']>, string> = {
   shopper: 'The shopper is paying',
 };
 
-const chanceOf = ({ paused_by, is_retry_sensible }: OverdueRow) =>
-  paused_by !== null ? pauses[paused_by] : is_retry_sensible ? 'May work' : 'Ask the shopper';
+function chanceOf({ paused_by, waits, is_retry_sensible }: OverdueRow): string {
+  if (paused_by !== null) return pauses[paused_by];
+  if (waits) return 'Declined: wait';
+  return is_retry_sensible ? 'May work' : 'Ask the shopper';
+}
 
 const keyOf = ({ checkout_id, number }: OverdueRow) => `${checkout_id}:${number}`;
 
@@ -133,7 +136,7 @@ export default function OverduePage() {
           className={row.days_late > 14 ? 'danger-text' : 'warning-text'}
           title={`Due on ${shortDate(row.due_on)}`}
         >
-          {row.days_late} {row.days_late === 1 ? 'day' : 'days'}
+          {row.days_late === 0 ? 'Due today' : plural(row.days_late, 'day')}
         </span>
       ),
     },

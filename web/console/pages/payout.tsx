@@ -71,10 +71,12 @@ export default function PayoutPage({ id }: { id: string }) {
                 path: `/api/payouts/${id}/approve`,
                 body: { account: payout.account?.number ?? null },
                 what: approve,
-                said: ({ status }) =>
+                said: ({ status, compare_since }) =>
                   status === 'draft'
                     ? `Your approval of ${amount} is recorded. It now needs a second approval.`
-                    : `${amount} is approved. It goes into the next bank run.`,
+                    : compare_since === null
+                      ? `${amount} is approved. It goes into the next bank run.`
+                      : `${amount} is approved. It waits until a person confirms that the bank has not paid it.`,
               })
             }
           >
@@ -295,18 +297,25 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
   );
 }
 
-const textsOf = (amount: string) => ({
+type BankTexts = Record<'title' | 'what' | 'label' | 'description', string> & {
+  said: (answer: PayoutDetails) => string;
+};
+
+const textsOf = (amount: string): Record<Answer, BankTexts> => ({
   paid: {
     title: 'The bank has paid',
     what: `Record ${amount} as paid`,
-    said: `${amount} is recorded as paid.`,
+    said: () => `${amount} is recorded as paid.`,
     label: 'The bank’s reference',
     description: 'As it appears on the bank’s statement.',
   },
   returned: {
     title: 'The bank returned it',
     what: `Record ${amount} as returned`,
-    said: `The return of ${amount} is recorded. The amount is owed again once two people have recorded it.`,
+    said: ({ status }) =>
+      status === 'returned'
+        ? `The return of ${amount} is recorded. The amount is owed again.`
+        : `The return of ${amount} is recorded. The amount is owed again once two people have recorded it.`,
     label: 'Why the bank returned it',
     description:
       'Once another person has also recorded the return, the amount is owed to the merchant again and is part of its next payout.',
@@ -314,7 +323,7 @@ const textsOf = (amount: string) => ({
   confirm: {
     title: 'The bank has not paid',
     what: `Confirm: ${amount} not paid`,
-    said: `${amount} goes into the next bank run once it is approved.`,
+    said: () => `${amount} goes into the next bank run once it is approved.`,
     label: 'How you know',
     description: 'Which statement you compared it with. The reason stays with the payout.',
   },
@@ -333,7 +342,7 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
       what={what}
       path={`/api/payouts/${payout.id}/${kind}`}
       body={kind === 'paid' ? { bank_reference: value } : { reason: value }}
-      said={() => said}
+      said={said}
       danger={kind === 'returned'}
       disabled={value === ''}
       close={props.close}

@@ -5,12 +5,12 @@ import { Link } from 'wouter';
 import type { RefundDetails, RefundRow } from '#operating/operations/refund.schema.ts';
 import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { type Action, ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
-import { reviewOf, reviewOfAll } from '../parts/review.ts';
+import { outcomeOf, reviewOf, reviewOfAll } from '../parts/review.ts';
 import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
@@ -55,7 +55,9 @@ export default function RefundsPage() {
         about={
           view === 'review'
             ? 'What waits for a person, the oldest first. An approval starts the refund, unless it is the first of two.'
-            : 'The newest first.'
+            : view === 'approved'
+              ? 'Approved and not begun yet, the oldest first.'
+              : 'The newest first.'
         }
       />
       <div className="filters">
@@ -242,15 +244,18 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   const approve = data ? reviewOf(data).approve : 'Approve';
   const decline = `Decline ${amount}`;
   const retry = `Retry the refund of ${amount}`;
-  const perform = (path: string, what: string, said: string, body?: object) =>
+  const perform = (
+    path: string,
+    what: string,
+    action: Partial<Action<RefundDetails>> = {
+      said: outcomeOf,
+      isFailed: ({ status }) => status === 'failed',
+    },
+  ) =>
     void run<RefundDetails>({
       path: `/api/refunds/${props.id}/${path}`,
-      ...(body && { body }),
       what,
-      said: (answer) =>
-        answer.view === 'review' && path === 'approve'
-          ? `Your approval of ${amount} is recorded. It now needs a second approval.`
-          : said,
+      ...action,
     }).then((answer) => {
       if (!answer) return;
       props.done();
@@ -282,10 +287,11 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
         )
       }
       onAction={() => {
-        if (declining)
-          perform('decline', decline, `${amount} was declined.`, { reason: reason.trim() });
-        else if (canRetry) perform('retry', retry, `The refund of ${amount} is being retried.`);
-        else perform('approve', approve, `${amount} is approved. The refund starts now.`);
+        if (declining) {
+          const said = () => `${amount} was declined.`;
+          perform('decline', decline, { body: { reason: reason.trim() }, said });
+        } else if (canRetry) perform('retry', retry);
+        else perform('approve', approve);
       }}
     >
       {error || !data ? (

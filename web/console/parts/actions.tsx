@@ -139,7 +139,8 @@ export function SingleActionDialog<T>(props: {
   method?: Action<T>['method'];
   path: string;
   body?: unknown;
-  said?: (answer: T) => string;
+  said?: Action<T>['said'];
+  isFailed?: Action<T>['isFailed'];
   close: () => void;
   /** Called instead of `close` when the action is done. */
   done?: (answer: T) => void;
@@ -154,7 +155,18 @@ export function SingleActionDialog<T>(props: {
   leave?: string;
   children: ReactNode;
 }) {
-  const { path, what, close, done = close, result, body, method, said, ...dialog } = props;
+  const {
+    path,
+    what,
+    close,
+    done = close,
+    result,
+    body,
+    method,
+    said,
+    isFailed,
+    ...dialog
+  } = props;
   const { run, busy, problem } = useAction();
   const [answer, setAnswer] = useState<T | null>(null);
   const finish = (own: T | null) => {
@@ -174,9 +186,12 @@ export function SingleActionDialog<T>(props: {
       busy={busy}
       problem={problem}
       onAction={() =>
-        void run<T>({ path, what, body, ...(method && { method }), ...(said && { said }) }).then(
-          finish,
-        )
+        void run<T>({
+          ...{ path, what, body },
+          ...(method && { method }),
+          ...(said && { said }),
+          ...(isFailed && { isFailed }),
+        }).then(finish)
       }
     />
   );

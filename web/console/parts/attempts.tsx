@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type { CallbackAttempt, CallbackDetails } from '#operating/operations/checkout.schema.ts';
-import { count, duration, reasonWords, sentence } from '../format.ts';
+import { count, duration, plural, reasonWords, sentence } from '../format.ts';
 import { Status, Time } from './basics.tsx';
 
 const shownMax = 3;
@@ -40,8 +40,8 @@ export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: s
       )}
       {callback.attempts_expired > 0 && (
         <p className="quiet small">
-          {count(callback.attempts_expired)} earlier attempts were deleted after their retention
-          time.
+          Deleted after their retention time: {plural(callback.attempts_expired, 'earlier attempt')}
+          .
         </p>
       )}
     </div>

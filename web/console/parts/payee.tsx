@@ -178,7 +178,9 @@ function Confirm(props: Props & { proposed: Account }) {
       path={`/api/merchants/${merchant.id}/bank-accounts/${proposed.number}/confirm`}
       body={{ account_number: digits }}
       disabled={digits.length < 5}
-      said={() => `Account … ${proposed.last4} is confirmed. Payouts go there from now on.`}
+      said={() =>
+        `Account … ${proposed.last4} is confirmed. Payouts go there once a new account’s waiting time is over.`
+      }
       close={close}
     >
       <AccountFacts of={proposed} zone={merchant.time_zone} />

@@ -1,4 +1,4 @@
-import type { RefundRow } from '#operating/operations/refund.schema.ts';
+import type { RefundDetails, RefundRow } from '#operating/operations/refund.schema.ts';
 import { money, plural } from '../format.ts';
 
 // The server decides what the button does: `is_first_of_two` says whether it only records a first
@@ -31,6 +31,18 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
     return { approve: asSecond, notice };
   }
   return { approve, notice: null };
+}
+
+/** How a refund stands after it was requested, approved or retried. */
+export function outcomeOf(refund: RefundDetails): string {
+  const { status, view, reason, waits_for } = refund;
+  const the = `The refund of ${shown(refund, refund.amount)}`;
+  if (view === 'review') return `${the} now needs a second approval.`;
+  if (status === 'complete') return `${the} is complete.`;
+  if (status === 'failed') return `${the} failed. ${reason ?? ''}`.trimEnd();
+  return waits_for === null
+    ? `${the} has started.`
+    : `${the} waits: payment ${waits_for} is being collected.`;
 }
 
 /** The label and the text for several refunds that are approved at once. */
