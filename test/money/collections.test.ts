@@ -411,7 +411,9 @@ describe('whatever the gateway does, a payment is collected once', () => {
   });
 
   test('a capture that was sent a moment ago is not taken for lost either', async () => {
-    const shopper = await bought(3);
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
     const [first] = await shopper.rows('instalments');
     const path = '/v1/payment_intents/:id/capture';
     await paying.pass(Temporal.Instant.from(first.due_at).subtract({ seconds: 1 }).toString());
@@ -468,7 +470,8 @@ test('money that does not move for long raises one alert a day and merchant, unt
   await other.pay(3);
   const path = '/v1/payment_intents/:id/capture';
   await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 1_000 });
-  await paying.pass({ hours: 20 });
+  const [{ due_at }] = await shopper.rows('instalments');
+  await paying.pass(Temporal.Instant.from(due_at).add({ hours: 12 }).toString());
   const alerts = async () => {
     await closeEndedAlerts(paying.service.deps);
     const { rows } = await paying.service.deps.database.pool.query(

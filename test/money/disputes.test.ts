@@ -306,7 +306,7 @@ test('an ended dispute that the bank reopens withdraws the money and pauses the 
   assert.deepEqual([won.status, won.is_pausing], ['won', false]);
   const about = { ...shopper, id: row.id };
   const alerts = await alertsOf(paying, about);
-  /** What the gateway answers in a later stage of the same dispute. */
+  /** A gateway that answers with a later stage of the same dispute. */
   const inStage = (status: 'needs_response' | 'lost', withdrawn: number) => {
     const read: typeof gateway.dispute = async (...of) => ({
       ...(await gateway.dispute(...of)),
