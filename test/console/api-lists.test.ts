@@ -244,6 +244,14 @@ describe('a list', () => {
     }
   });
 
+  test('of checkouts that are not paid takes no amount or gateway, which would find none', async () => {
+    for (const query of ['amount=150000', 'gateway=main']) {
+      const url = `/api/checkouts?status=received&${query}`;
+      const { status, body } = await ask(console(), admin, 'GET', url);
+      assert.deepEqual([status, body.error?.code], [422, 'invalid'], url);
+    }
+  });
+
   test('of callbacks takes a host only with a status that has an index by host', async () => {
     for (const query of ['host=x', 'host=x&status=delivered', 'host=x&status=pending']) {
       for (const url of ['/api/callbacks', '/api/callbacks.csv']) {

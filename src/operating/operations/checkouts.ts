@@ -7,7 +7,7 @@ import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { spanOf } from './span.ts';
-import { scopeOf } from './viewer.ts';
+import { BadInput, scopeOf } from './viewer.ts';
 
 /** The newest checkouts first. */
 export const checkoutList = defineList({
@@ -17,6 +17,11 @@ export const checkoutList = defineList({
   row: CheckoutRow,
   read(viewer, query, page) {
     const scope = scopeOf(viewer, query);
+    for (const name of ['amount', 'gateway'] as const) {
+      if (query.status === 'received' && query[name] !== undefined) {
+        throw new BadInput(name, 'finds only checkouts that have ended, and not status=received');
+      }
+    }
     return readList(
       viewer.deps,
       page,

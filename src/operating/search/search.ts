@@ -100,6 +100,8 @@ export async function search(
       const checkout_id = 'checkout_id' in row ? row.checkout_id : null;
       const checkout = checkout_id === null ? undefined : checkouts.get(checkout_id);
       if (checkout_id !== null && !checkout) return [];
+      // The order of a refund or a dispute names it, but its amount and status are not theirs.
+      const order = kind === 'checkout' ? checkout : undefined;
       const { email = null, first_name, last_name } = checkout?.customer ?? {};
       return {
         kind,
@@ -110,9 +112,9 @@ export async function search(
         client_reference_id: checkout?.client_reference_id ?? null,
         email: 'email' in row ? row.email : email,
         name: 'name' in row ? row.name : [first_name, last_name].filter(Boolean).join(' ') || null,
-        status: checkout?.status ?? null,
-        amount: checkout?.amount ?? null,
-        currency: checkout?.currency ?? null,
+        status: order?.status ?? null,
+        amount: order?.amount ?? null,
+        currency: order?.currency ?? null,
         created_at: checkout?.created_at ?? (row as SharedRow).created_at,
       };
     });

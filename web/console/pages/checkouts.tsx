@@ -3,6 +3,7 @@ import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { AmountFilter, DayFilters, MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useSession } from '../session.tsx';
+import { useFilters } from '../url.ts';
 
 export const orderColumn = {
   head: 'Order',
@@ -71,9 +72,17 @@ const columns: Column<CheckoutRow>[] = [
 
 export default function CheckoutsPage() {
   const { scope } = useSession();
+  const [{ amount, gateway }] = useFilters();
   return (
     <>
-      <PageHead title="Checkouts" about="Every order that a merchant sent, the newest first." />
+      <PageHead
+        title="Checkouts"
+        about={
+          amount || gateway
+            ? 'The newest first. An amount or a gateway finds only orders that have ended.'
+            : 'Every order that a merchant sent, the newest first.'
+        }
+      />
       <div className="filters">
         <Tabs
           name="status"
