@@ -27,6 +27,7 @@ import {
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import type { Tranche } from '../support/cli.ts';
+import { addPerson } from '../support/console.ts';
 import { countLockWaits } from '../support/database-server.ts';
 import { pdfFile, pngFile } from '../support/files.ts';
 import { gatewayOf, onlyGateway } from '../support/gateway.ts';
@@ -298,6 +299,10 @@ test('an ended dispute that the bank reopens withdraws the money and pauses the 
   const { deps } = paying.service;
   const { merchant } = paying.account;
   const gateway = gatewayOf(deps);
+  const reader = await addPerson(paying.service, {
+    roles: ['merchant-admin'],
+    merchant_ids: [merchant.id],
+  });
   const shopper = await collected(1);
   await dispute(shopper);
   await decide(shopper, { outcome: 'won' });
@@ -327,7 +332,19 @@ test('an ended dispute that the bank reopens withdraws the money and pauses the 
   assert.deepEqual(await alertsOf(paying, about), [...alerts, 'dispute_opened']);
   const lost = await readAgain(inStage('lost', 30_000), merchant, open);
   assert.deepEqual([lost.status, lost.is_pausing], ['lost', true]);
-  const end = await readAgain(deps, merchant, lost);
+  const again = await readAgain(deps, merchant, lost);
+  assert.deepEqual([again.status, again.withdrawn, again.is_pausing], ['won', 0, false]);
+  const second = await readAgain(inStage('needs_response', 30_000), merchant, again);
+  assert.deepEqual([second.status, second.is_pausing], ['needs_response', true]);
+  const direct = await readAgain(deps, merchant, second);
+  const directly = await readAgain(inStage('lost', 30_000), merchant, direct);
+  assert.deepEqual([directly.status, directly.is_pausing], ['lost', true]);
+  const { rows: mails } = await deps.database.pool.query(
+    'select event from person_mails where person_id = $1 and event like $2',
+    [reader.id, `%${row.id}%`],
+  );
+  assert.equal(mails.length, 3, 'a mail about the dispute, and one about each time it reopened');
+  const end = await readAgain(deps, merchant, directly);
   assert.deepEqual([end.status, end.withdrawn, end.is_pausing], ['won', 0, false]);
   await assertBooks();
 });

@@ -53,6 +53,8 @@ type Request<T> = {
   find: () => Promise<T | null>;
   /** Whether the gateway itself accepts the request only once, whatever its key. */
   isSafe?: boolean;
+  /** Whether the cause of a refusal may end by itself. */
+  mayPass?: boolean;
 };
 
 /**
@@ -61,22 +63,22 @@ type Request<T> = {
  * it took effect. If not, we send it under the next key. A retry reaches that key by the same
  * steps.
  *
- * A refusal is stored in the same way, although its cause may have ended since. So a safe request
- * is also sent again after a repeated refusal.
+ * A refusal is stored in the same way. If its cause may have ended since, the request is also sent
+ * under the next key after a repeated refusal.
  *
  * A key that was used with other parameters does not show what happened to the request that used
  * it, which may be in flight. A safe request is then sent under the next key. Any other is looked
  * up and not sent (decision 0049).
  */
 export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<T> {
-  const { key, merchant, send, find, isSafe = false } = request;
+  const { key, merchant, send, find, isSafe = false, mayPass = false } = request;
   for (let round = 1; round <= 10; round += 1) {
     try {
       const options = api.options(merchant, round === 1 ? key : `${key}:${round}`);
       return await sendWithoutStack(() => send(options));
     } catch (error) {
       const isOther = isOtherRequest(error);
-      const isOld = isSafe ? isRepeated(error) : isRepeatedFailure(error);
+      const isOld = mayPass ? isRepeated(error) : isRepeatedFailure(error);
       if (!isOther && !isOld) throw error;
       const found = await find();
       if (found !== null) return found;

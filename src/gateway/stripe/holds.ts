@@ -42,6 +42,8 @@ export function holdCalls(api: StripeApi): Pick<Gateway, 'capture' | 'void'> {
             return found.status === 'canceled' || found.status === 'succeeded' ? found : null;
           },
           isSafe: true,
+          // A payment that is being processed cannot be voided yet.
+          mayPass: true,
         });
         return voided(intent);
       } catch (error) {

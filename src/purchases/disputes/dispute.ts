@@ -186,9 +186,3 @@ export function spread(
     return part === 0 ? [] : [{ instalment: number, amount: part }];
   });
 }
-
-/** The ids of the events that a merchant's people get mail about: opening and escalation. */
-export const disputeEvents = (id: string): [opened: string, escalated: string] => [
-  id,
-  `${id} escalated`,
-];

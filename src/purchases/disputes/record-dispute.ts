@@ -29,7 +29,6 @@ import { disputeResource } from './dispute.schema.ts';
 import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
 import {
   type Dispute,
-  disputeEvents,
   isBookingLate,
   isOver,
   isToBeWarned,
@@ -123,16 +122,17 @@ async function recordAnswer(
     await postMoney(deps, db, before, payments, state, at);
     // After an inquiry or an ended stage the bank asks again, with a new deadline. What was submitted
     // before does not answer the dispute.
+    const reopened = isReopened(before, state);
     const isEscalated =
-      isReopened(before, state) ||
-      (before.status === 'inquiry' && state.status === 'needs_response');
+      reopened || (before.status === 'inquiry' && state.status === 'needs_response');
     const asked = isEscalated ? { ...before, ...unanswered } : before;
     const over = isOver(state.status);
     const { amount, reason, network_reason_code, status, due_by, withdrawn, fee } = state;
     const submitted_at = asked.submitted_at ?? (state.has_answer ? at : null);
     const warns = isToBeWarned({ ...asked, due_by, status, submitted_at }, now);
     const warned_at = warns ? at : asked.warned_at;
-    const closed_at = over ? (before.closed_at ?? at) : null;
+    const ended_at = before.status === status ? before.closed_at : null;
+    const closed_at = over ? (ended_at ?? at) : null;
     const next = nextCheckAt({ status, withdrawn, closed_at, due_by, warned_at }, now);
     const after = await moveDispute(db, before, {
       ...checked,
@@ -154,8 +154,7 @@ async function recordAnswer(
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
     if (known === null ? !over : isEscalated) {
-      const [opened, escalated] = disputeEvents(after.id);
-      const event = known === null ? opened : escalated;
+      const event = known === null ? after.id : stageEvent(after, reopened);
       const reference = checkout?.client_reference_id ?? '';
       await mailOpened(deps, db, merchant, after, { event, reference });
     }
@@ -209,6 +208,10 @@ async function announce(
   const { checkout_id } = after;
   await queueCheckoutEvent(deps, db, 'disputes', { merchant, checkout_id, data });
 }
+
+/** An erasure finds the mails about a dispute by its id, with which each event begins. */
+const stageEvent = ({ id, reads }: Dispute, reopened: boolean) =>
+  reopened ? `${id} reopened ${reads}` : `${id} escalated`;
 
 async function mailOpened(
   deps: DisputeDeps,
@@ -360,9 +363,10 @@ async function alert(
       `${about} is no longer an inquiry: the money has been withdrawn, and the bank needs evidence.${until}`,
     );
   } else if (known && isOver(known.status) && !isOver(after.status)) {
+    const needs = after.status === 'needs_response' ? ', and the bank needs evidence' : '';
     await raise(
       'dispute_opened',
-      `${about} was reopened: the money has been withdrawn again, and the bank needs evidence.${until}`,
+      `${about} was reopened: the money has been withdrawn${needs}.${until}`,
     );
   } else if (warns) {
     await raise('dispute_deadline', `${about} has no evidence yet.${until}`);

@@ -2,7 +2,6 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { disputeEvents } from '#purchases/disputes/dispute.ts';
 import type { PlanKey } from './plan-access.sql.ts';
 import { isInBody } from './shopper-data.sql.ts';
 
@@ -337,13 +336,14 @@ export async function deleteErasedPersonMails(
   { merchant_id, id, payment_link_id }: Checkout,
   dispute_ids: string[],
 ): Promise<void> {
+  // A dispute has an event for each stage, which begins with its id.
   const events = [
     ...(payment_link_id === null ? [] : [`link_paid ${merchant_id} ${id}`]),
-    ...dispute_ids.flatMap(disputeEvents).map((event) => `dispute_opened ${merchant_id} ${event}`),
+    ...dispute_ids.map((dispute) => `dispute_opened ${merchant_id} ${dispute}%`),
   ];
   if (events.length === 0) return;
   const { rows } = await sql<{ id: string }>`
-    delete from person_mails where event = any(${events}::text[]) returning id`.execute(db);
+    delete from person_mails where event like any(${events}::text[]) returning id`.execute(db);
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) await sql`delete from mailbox where id = any(${ids}::uuid[])`.execute(db);
 }
