@@ -193,7 +193,7 @@ function missingOptions(
   const isGiven = (option: string) => !isBlank(values[option]) && values[option] !== false;
   const forms = usage.map((form) => ({
     score: named(form).filter(isGiven).length,
-    missing: named(form.replace(/\[[^\]]*\]/g, '')).filter(
+    missing: named(withoutOptional(form)).filter(
       (option) => options[option]?.type === 'string' && !isGiven(option),
     ),
   }));
@@ -202,6 +202,12 @@ function missingOptions(
   return (first?.missing ?? []).filter((option) =>
     others.every(({ missing }) => missing.includes(option)),
   );
+}
+
+/** Removes what is in brackets, which may be nested. */
+function withoutOptional(form: string): string {
+  const left = form.replace(/\[[^[\]]*\]/g, '');
+  return left === form ? form : withoutOptional(left);
 }
 
 function suggest(word: string, known: string[], prefix: string): string {

@@ -32,9 +32,9 @@ const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 const list = listCommand(refundList, {
   name: 'refunds list',
   help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the
-newest first. Those that have not begun (requested, review, approved) come with the oldest first. An "approved" refund is past its
-review, or needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the
-merchant's clock.`,
+newest first. Those that have not begun (requested, review, approved) come with the oldest first.
+An "approved" refund is past its review, or needs none, and has not begun yet: \`refunds show\` says
+why. Times are in UTC, on the merchant's clock.`,
   example: 'tranche refunds list --status requested',
   rename: { view: 'status' },
   json: [...refundMembers, 'merchant_name', 'client_reference_id', 'email', 'name'],

@@ -13,6 +13,7 @@ const outcomes: [answer: Partial<RefundDetails>, words: string][] = [
     'failed. The card is closed.',
   ],
   [{ view: 'approved', status: 'pending', waits_for: null }, 'has started.'],
+  [{ view: 'approved', status: 'requested', waits_for: null }, 'will start soon.'],
   [{ view: 'approved', status: 'requested', waits_for: 2 }, 'waits: payment 2 is being collected.'],
 ];
 for (const [answer, words] of outcomes) {

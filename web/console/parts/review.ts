@@ -40,9 +40,8 @@ export function outcomeOf(refund: RefundDetails): string {
   if (view === 'review') return `${the} now needs a second approval.`;
   if (status === 'complete') return `${the} is complete.`;
   if (status === 'failed') return `${the} failed. ${reason ?? ''}`.trimEnd();
-  return waits_for === null
-    ? `${the} has started.`
-    : `${the} waits: payment ${waits_for} is being collected.`;
+  if (waits_for !== null) return `${the} waits: payment ${waits_for} is being collected.`;
+  return status === 'requested' ? `${the} will start soon.` : `${the} has started.`;
 }
 
 /** The label and the text for several refunds that are approved at once. */
