@@ -264,7 +264,10 @@ describe('the expected signature is never shown for a body that could be a callb
     test(`${path} ${JSON.stringify(body).slice(0, 70)}`, async () => {
       const text = JSON.stringify(body);
       const answer = await post(text, Buffer.alloc(64).toString('base64'), account, path);
-      assertRefused(answer, 400, mismatch);
+      const members = path === '/api/refunds' ? 'checkout_id and amount' : 'checkout';
+      const why = ` The expected signature is shown only for a body without other members than ${members}.`;
+      const isEmpty = Object.keys(body).length === 0;
+      assertRefused(answer, 400, isEmpty ? mismatch : mismatch + why);
     });
   }
 
@@ -275,7 +278,7 @@ describe('the expected signature is never shown for a body that could be a callb
     assertRefusedLike(
       answer,
       400,
-      /^The X-Signature header does not match the body\. The value is hex/,
+      /^The X-Signature header does not match the body\. .* The value is hex/,
     );
     assert.ok(!answer.body.errors[0].detail.includes(sign(account.signing_key, text)));
   });

@@ -83,7 +83,12 @@ async function refuseSignature(
   });
   if (newestKey === undefined) {
     sentences.push('This integration has no signing key in force: ask the operator for one.');
-  } else if (isOwnShape && Object.keys(body.value).length > 0) {
+  } else if (!isOwnShape) {
+    const members = body.members.join(' and ');
+    sentences.push(
+      `The expected signature is shown only for a body without other members than ${members}.`,
+    );
+  } else if (Object.keys(body.value).length > 0) {
     const { show, last } = await deps.rateLimits.shownSignature(body.caller);
     if (last) {
       await raiseAlert(deps, deps.database.db, {

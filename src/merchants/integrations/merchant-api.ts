@@ -180,7 +180,7 @@ export const ListQuery = {
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: `Only those of this \`client_reference_id\`, at most the ${matchesMax} newest.`,
+      description: `Only those of the ${matchesMax} newest checkouts that have this \`client_reference_id\`.`,
     }),
   ),
 };

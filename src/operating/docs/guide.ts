@@ -78,7 +78,7 @@ Every request carries the client secret of your integration:
 Authorization: Bearer cs_${environment}_…
 \`\`\`
 
-Without a valid one the answer is 401. The client secret and the signing key are secrets: keep them on your server, never in a page or an app. The operator rotates them for you.`;
+Without a valid one the answer is 401. The client secret and the signing key are secrets: keep them on your server, never in a page or an app. Your administrator rotates them in the console, or the operator does it for you.`;
 
 const signature = `## Signature
 
@@ -118,7 +118,7 @@ In a shell:
 printf %s "$body" | openssl dgst -sha512 -hmac "$SIGNING_KEY" -binary | openssl base64 -A
 \`\`\`
 
-A wrong signature is answered with 400. The \`detail\` shows the expected signature and names the mistake if the service recognises it.
+A wrong signature is answered with 400. The \`detail\` names the mistake if the service recognises it. It shows the expected signature if the body has only the members that the endpoint names.
 
 Signing is optional at first and required in production. It is sticky: once one correctly signed request from your integration has been accepted, every later POST must be signed.
 

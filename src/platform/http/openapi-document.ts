@@ -180,7 +180,7 @@ function presentRefusals(status: keyof typeof refuse, refusals: Refusal[]): Json
 
 const signatureRefusal = (body: Json): Refusal => ({
   description:
-    'Malformed request, signature mismatch, or an unsigned request after signing became mandatory. On a mismatch `detail` carries the signature that was expected.',
+    'Malformed request, signature mismatch, or an unsigned request after signing became mandatory. On a mismatch `detail` carries the signature that was expected, if the body has no top-level member that the endpoint does not name.',
   details: {
     signature_mismatch: `The X-Signature header does not match the body. Expected ${signExample(body).signature}. The value is hex: encode the bytes of the digest as standard Base64 instead.`,
     signature_missing:
