@@ -177,8 +177,8 @@ async function findHeld(connection: Connection, email: string) {
     throw new OperatorError(`No invitation for ${email} is waiting for a second administrator.`);
   }
   const { made_by, expires_at } = held;
-  const { roles, merchant_ids } = held.access ?? person;
-  return { id: person.id, email: person.email, made_by, roles, merchant_ids, expires_at };
+  const { name = person.name, roles, merchant_ids } = held.access ?? person;
+  return { id: person.id, email: person.email, name, made_by, roles, merchant_ids, expires_at };
 }
 
 async function mustFindAccesses(connection: Connection, address: string): Promise<Person[]> {
@@ -193,10 +193,12 @@ async function mustFindAccesses(connection: Connection, address: string): Promis
 
 const showInvitation = (
   terminal: Terminal,
-  shown: Access & { email: string; made_by?: string; link?: string; expires_at: string },
+  shown: Access &
+    Pick<Person, 'email' | 'name'> & { made_by?: string; link?: string; expires_at: string },
 ) =>
   fields(terminal, [
     ['Person', shown.email],
+    ['Name', shown.name],
     ['Invited by', shown.made_by ?? null],
     ['Roles', shown.roles.join(', ')],
     ['Merchants', merchantsOf(shown)],

@@ -171,27 +171,47 @@ describe('an invitation at the console', () => {
     assert.equal(last?.subject, 'A passkey was registered with your invitation');
   });
 
-  test('for a colleague revokes their credentials and changes their roles at the release, not before', async () => {
+  test('for a colleague revokes their credentials and changes their name and roles at the release, not before', async () => {
     const { person, cookie } = await colleague('thandi@example.com');
     const [by, second] = [await admin(), await admin()];
     const seen = async (one: { cookie: string }, url: string) =>
       await ask({ app: withMail, deps: service.deps }, one, 'GET', url);
     const about = `/api/people/${person.id}`;
     await invite(withMail, by, 'thandi@example.com', ['viewer']);
-    await invite(withMail, by, 'thandi@example.com', ['support', 'refunds']);
+    const wanted = { email: 'thandi@example.com', roles: ['support', 'refunds'] };
+    const renamed = { ...wanted, name: 'Sam Naidoo', merchant_ids: null };
+    assert.equal((await post(withMail, by, '/api/people', renamed)).body.delivery, 'held');
     assert.equal((await seen({ cookie }, '/api/session')).status, 200);
     const { body: held } = await seen(second, about);
     assert.deepEqual([held.roles, held.is_registered], [['finance'], true]);
     assert.deepEqual(held.invitation.access.roles, ['support', 'refunds']);
-    const stale = { was: { roles: ['viewer'], merchant_ids: null } };
-    const refused = await post(withMail, second, `${about}/release`, stale);
-    assert.match(refused.body.error.message, /^This invitation was changed in the meantime/);
-    const { roles, merchant_ids } = held.invitation.access;
-    const was = { roles, merchant_ids };
+    const was = held.invitation.access;
+    for (const stale of [{ roles: ['viewer'] }, { name: held.name }]) {
+      const body = { was: { ...was, ...stale } };
+      const refused = await post(withMail, second, `${about}/release`, body);
+      assert.match(refused.body.error.message, /^This invitation was changed in the meantime/);
+    }
     assert.equal((await post(withMail, second, `${about}/release`, { was })).status, 200);
     assert.equal((await seen({ cookie }, '/api/session')).status, 401);
     const { body: released } = await seen(second, about);
     assert.deepEqual([released.roles, released.is_registered], [['support', 'refunds'], false]);
+    const renaming = { body: { name: 'Kim Jacobs' } };
+    await ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, renaming);
+    const { rows: actions } = await service.deps.database.pool.query(
+      `select details from operator_actions
+       where subject_id = $1 and action ~ '^operators (invite|release|change)' order by number`,
+      [person.id],
+    );
+    assert.deepEqual(
+      actions
+        .slice(-3)
+        .map(({ details: { name, before, after } }) => [name, before?.name, after?.name]),
+      [
+        ['Sam Naidoo', undefined, undefined],
+        ['Sam Naidoo', held.name, undefined],
+        [undefined, 'Sam Naidoo', 'Kim Jacobs'],
+      ],
+    );
     const alert = await alertAbout(person.id);
     assert.deepEqual([alert.kind, alert.caused_by], ['ways_in_replaced', second.email]);
     assert.match(alert.detail ?? '', /1 passkey and 1 session ended/);
@@ -1333,7 +1353,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.ok(text.includes(colleague.email));
   });
 
-  test('invites 50 times a day for a merchant, proposes ten accounts and rotates 100 times: then only the staff can', async () => {
+  test('invites 50 times a day for a merchant, proposes ten accounts, corrects 20 statements and rotates 100 times: then only the staff can', async () => {
     const { ofMerchant } = service.deps.rateLimits;
     const [shop, other] = [await createShop(), await createShop()];
     const [by, theirs, staff] = [await shopAdmin(shop), await shopAdmin(other), await admin()];
@@ -1351,6 +1371,7 @@ describe('a merchant’s administrator who invites', () => {
       assert.equal((await invite(theirs, [shop])).status, 409);
     for (let count = 0; count < 48; count += 1) await ofMerchant(shop, 'access');
     for (let count = 0; count < 9; count += 1) await ofMerchant(shop, 'account');
+    for (let count = 0; count < 20; count += 1) await ofMerchant(shop, 'correction');
     for (let count = 0; count < 99; count += 1) await ofMerchant(shop, 'rotation');
     const { id: integration } = await createIntegration(service.deps, 'test', {
       ...{ merchant_id: shop, refund_mode: 'manual' },
@@ -1359,6 +1380,17 @@ describe('a merchant’s administrator who invites', () => {
       post(withMail, one, `/api/integrations/${integration}/rotate`, {
         ...{ credential: 'client_secret', overlap_seconds: 0 },
       });
+    const statement = crypto.randomUUID();
+    await service.deps.database.pool.query(
+      `insert into monthly_statements (merchant_id, id, number, reference, month, created_at,
+         lines_of, currency, lines, opening, closing, reserve, sums, merchant_name, issuer_name,
+         language, locale, time_zone)
+       values ($1, $2, 1, 'TS-1', '2026-01-01', '2026-02-01', 1, 'ZAR', 1, 0, 0, 0, '[]', 'A', 'B',
+         'en', 'en-ZA', 'Africa/Johannesburg')`,
+      [shop, statement],
+    );
+    const correct = (one: ConsolePerson) =>
+      post(withMail, one, `/api/statements/${statement}/correct`);
     assert.equal((await rotate(by)).status, 200);
     const { person } = (await invite(by, [shop.toUpperCase()])).body;
     const change = (one: ConsolePerson, name: string) =>
@@ -1373,6 +1405,7 @@ describe('a merchant’s administrator who invites', () => {
       await change(by, 'Sipho'),
       await propose(by, 1),
       await rotate(by),
+      await correct(by),
       await post(withMail, by, `/api/integrations/${integration}/enable-v1`),
     ]) {
       assert.deepEqual([answer.status, answer.body.error.code], [429, 'too_many_requests']);
@@ -1383,6 +1416,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await invite(staff, [shop])).status, 200);
     assert.equal((await propose(staff, 1)).status, 200);
     assert.equal((await rotate(staff)).status, 200);
+    assert.notEqual((await correct(staff)).status, 429);
     // A leaked secret need not wait: its integration can be revoked.
     assert.equal((await post(withMail, by, `/api/integrations/${integration}/revoke`)).status, 200);
     assert.equal((await post(withMail, by, `/api/people/${person.id}/revoke`)).status, 200);

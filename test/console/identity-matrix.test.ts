@@ -13,8 +13,9 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { operate } from '#record/actions/operate.ts';
+import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { addNote } from '#record/notes/add-note.ts';
-import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import { addPerson, ask, type ConsolePerson, openConsole, readPages } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Account, type Answer, createAccount, isLong, send } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
@@ -280,7 +281,13 @@ let asked = 0;
 /**
  * Calls a route about a merchant's rows, from a new address each time, so that no limit is reached.
  */
-async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
+async function askAbout(
+  route: ConsoleRoute,
+  rows: Rows,
+  person: ConsolePerson | null,
+  /** More parameters of the query, and members of each object in the body. */
+  more: { query: string; members: object } = { query: '', members: {} },
+) {
   asked += 1;
   // The route may revoke the person, so each call is about a new one.
   if (route.url.startsWith('/api/people/') && rows === own)
@@ -289,11 +296,11 @@ async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson |
   const { query, body } = route.schema;
   const { required = [] } = (query ?? {}) as { required?: string[] };
   const search = required.includes('q')
-    ? `?q=${rows.reference}`
+    ? `q=${rows.reference}&`
     : required.includes('merchant')
-      ? `?merchant=${rows.account.merchant.id}`
+      ? `merchant=${rows.account.merchant.id}&`
       : required.includes('integration')
-        ? `?integration=${rows.account.id}`
+        ? `integration=${rows.account.id}&`
         : '';
   const idsOfBody: Record<string, string> = {
     refunds: rows.refund,
@@ -301,9 +308,16 @@ async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson |
     instalments: `${rows.checkout}:2`,
   };
   const idOfBody = idsOfBody[route.url.split('/')[2] ?? ''] ?? rows.account.merchant.id;
-  return await ask({ app, deps: paying.service.deps }, person, route.method, path + search, {
+  const sample = body && JSON.stringify(sampleOf(body, idOfBody));
+  const isObject = (value: unknown) => value instanceof Object && !Array.isArray(value);
+  const url = `${path}?${search}${more.query}`;
+  return await ask({ app, deps: paying.service.deps }, person, route.method, url, {
     remoteAddress: `10.9.${asked >> 8}.${asked & 255}`,
-    ...(body && { body: sampleOf(body, idOfBody) as object }),
+    ...(sample && {
+      body: JSON.parse(sample, (_name, value) =>
+        isObject(value) ? { ...value, ...more.members } : value,
+      ),
+    }),
   });
 }
 
@@ -655,6 +669,48 @@ describe('hostile input', () => {
         assert.ok(answer.status < 500, what);
       }
     }
+  });
+
+  test('of members that a route does not name leaves nothing in the audit, nor do free texts', async () => {
+    const { database, rateLimits } = paying.service.deps;
+    const admin = await personIn([...operatorRoles], 'all');
+    await readPages({ rateLimits } as typeof paying.service.deps, admin, 101);
+    const strays = { query: 'text_sha256=x&z=%00', members: { text_sha256: 'x', z: '\u0000' } };
+    for (const route of guarded) {
+      const { method, permission } = route;
+      const ends = method !== 'GET' && permission === 'signed-in';
+      const person = ends ? await personIn(['admin'], 'all') : admin;
+      const { properties = {} } = (route.schema.query ?? {}) as {
+        properties?: Record<string, { type?: string; format?: string; pattern?: string }>;
+      };
+      const typed = Object.entries(properties)
+        .filter(([, { type, ...rest }]) => type === 'string' && !('enum' in rest))
+        .filter(([, { format, pattern }]) => !format && !pattern)
+        .map(([name]) => `${name}=Thandi+Dlamini&`);
+      for (const query of ['', ...typed]) {
+        const more = { ...strays, query: query + strays.query };
+        const answer = await askAbout(route, own, person, more);
+        const what = `${named(route)} with ${query}: ${answer.status} ${JSON.stringify(answer.body)}`;
+        assert.ok(answer.status < 500, what);
+      }
+    }
+    const { rows } = await database.pool.query(
+      `select action, details,
+         details::text ~ 'Thandi' or details @? '$.** ? (exists (@.z))' as is_strange
+       from operator_actions where person_id = $1`,
+      [admin.id],
+    );
+    for (const action of ['files read', 'lists read', 'refunds approve many']) {
+      assert.ok(
+        rows.some((row) => row.action === action),
+        action,
+      );
+    }
+    assert.deepEqual(
+      rows.filter((row) => row.is_strange),
+      [],
+    );
+    assert.deepEqual((await verifyOperatorChain({ database })).differences, []);
   });
 
   test('a body that is too large, or is not JSON, is refused', async () => {

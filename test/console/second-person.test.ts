@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { changeRules } from '#merchants/change-rules.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
 import {
   invitePerson,
   releaseInvitation,
@@ -18,7 +22,7 @@ import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, cookieOf, openConsole } from '../support/console.ts';
 import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { createAccount } from '../support/service.ts';
+import { createAccount, rules } from '../support/service.ts';
 
 // A person can be the second approver only after a day with the same passkey.
 
@@ -75,6 +79,10 @@ test('a new passkey cannot approve what needs two people, as the first or the se
     amount: 1_001,
     reason: null,
   };
+  const third = await createAccount(paying.service);
+  const mode = { refund_mode: 'auto', mayLiftReview: true } as const;
+  const auto = await createIntegration(deps, 'test', { merchant_id: other, ...mode });
+  const secret = { credential: 'client_secret', overlapSeconds: 0, mayLiftReview: true } as const;
   type Acting = Awaited<ReturnType<typeof actingFrom>>;
   const decisions: Record<string, (acting: Acting) => Promise<unknown>> = {
     'approve a payout': (acting) => approvePayout(acting, 'nomsa', String(draft)),
@@ -86,6 +94,13 @@ test('a new passkey cannot approve what needs two people, as the first or the se
     'ask for a refund': (acting) => requestRefund(acting, 'nomsa', ask),
     'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id, wanted),
     'close an alert': (acting) => closeAlert(acting, 'nomsa', alert, 'Agreed.'),
+    'raise the threshold': (acting) =>
+      changeRules(acting, 'nomsa', { id: other, four_eyes_above: 'none', mayLiftReview: true }),
+    'end the review': (acting) => setRefundMode(acting, 'nomsa', { id: third.id, ...mode }),
+    'add an auto integration': (acting) =>
+      createIntegration(acting, 'nomsa', { merchant_id: third.merchant.id, ...mode }),
+    'rotate an auto secret': (acting) =>
+      rotateCredential(acting, 'nomsa', { id: auto.id, ...secret }),
   };
   const now = paying.clock.now();
   for (const [name, decide] of Object.entries(decisions)) {
@@ -94,6 +109,15 @@ test('a new passkey cannot approve what needs two people, as the first or the se
     await assert.rejects(decide(await actingFrom(null)), /two people with passkeys/, name);
   }
   for (const decide of Object.values(decisions)) await decide(await actingFrom(timestamp(now)));
+});
+
+test('a new administrator sets up a merchant whose refunds are reviewed as by default', async () => {
+  const acting = await actingFrom(timestamp(paying.clock.now().add({ hours: 24 })));
+  const merchant = { name: 'Bean There', territory: 'ZA', rules, mayLiftReview: true };
+  const { id } = await createMerchant(acting, 'nomsa', merchant);
+  const mode = { refund_mode: 'manual', mayLiftReview: true } as const;
+  await createIntegration(acting, 'nomsa', { merchant_id: id, ...mode });
+  await changeRules(acting, 'nomsa', { id, four_eyes_above: 500, mayLiftReview: true });
 });
 
 test('the passkey of the last re-authentication counts, a day after it was registered', async (t) => {

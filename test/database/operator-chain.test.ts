@@ -155,7 +155,7 @@ describe('tampering with operators’ actions is found', () => {
       differences.slice(19).map(({ kind, number, detail }) => [kind, number, detail]),
       [
         ['changed', 25, 'Action 25 was changed, or the hash of the action before it was.'],
-        ['changed', null, 'More actions that differ: 5025.'],
+        ['changed', null, 'More actions that were changed: 5025.'],
         ['tail', 5_050, 'The chain ended with action 5; the last action here is 5050.'],
         [
           'anchor',
@@ -164,6 +164,20 @@ describe('tampering with operators’ actions is found', () => {
         ],
       ],
     );
+  });
+
+  test('a changed action behind more strange texts than are named', async () => {
+    const { pool } = service.deps.database;
+    for (let count = 6; count <= 30; count += 1) await record(`action ${count}`);
+    await pool.query("update action_texts set text = null, salt = null, erased_at = '2026-01-02'");
+    await change("update action_texts set digest = sha256('no') where field = 'why'");
+    await change("update operator_actions set operator = 'thabo' where number = 29");
+    const found = await kinds();
+    assert.deepEqual(found.slice(19), [
+      ['text', 20],
+      ['changed', 29],
+      ['text', null],
+    ]);
   });
 
   test('a chain that was rewritten as a whole, if an earlier end was recorded', async () => {
@@ -211,6 +225,16 @@ test('what a person wrote is not in the chained row, is shown in its place, and 
   });
   const { textsErased, differences } = await verify();
   assert.deepEqual([textsErased, differences], [5, []]);
+});
+
+test('no details can pass for the digest of a text', async () => {
+  for (const details of [{ text_sha256: 'x' }, { filters: [{ text_sha256: null }] }]) {
+    const recorded = operate(service.deps, 'nomsa', 'test action', async () => ({
+      ...{ subject_id: null, details, result: null },
+    }));
+    await assert.rejects(recorded, /text_sha256/);
+  }
+  assert.deepEqual(await kinds(), []);
 });
 
 test('concurrent actions form one chain', async () => {

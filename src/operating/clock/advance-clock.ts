@@ -50,6 +50,7 @@ export async function advanceClock(
       : before.now().add(wanted.by);
   await operate(deps, operator, 'clock advance', async () => ({
     subject_id: merchant_id,
+    merchant_id,
     details: { to: timestamp(target) },
     result: null,
   }));

@@ -118,12 +118,15 @@ async function* sent(
 const secondsBetween = (from: string, to: string) =>
   Temporal.Instant.from(from).until(Temporal.Instant.from(to)).total('seconds');
 
-/** The filters of a list, for the audit. A search term may name a shopper. */
+/** The filters that take any text. A search term may name a shopper. */
+const typed = ['shopper', 'q', 'host', 'operator', 'after'];
+
+/** The filters of a list, for the audit. */
 export const typedFilters = (query: object): object =>
   Object.fromEntries(
     Object.entries(query).map(([name, value]) => [
       name,
-      name === 'shopper' || name === 'q' ? new FreeText(String(value)) : value,
+      typed.includes(name) ? new FreeText(String(value)) : value,
     ]),
   );
 

@@ -6,9 +6,10 @@ import { invalid, notFound } from './errors.ts';
 const idPattern = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 /**
- * Checks one part of a request against its schema. URLs contain only text, so integers in
- * parameters and queries are parsed. A path that does not match its schema is answered as not
- * found.
+ * Checks one part of a request against its schema, and returns only the members that the schema
+ * names: a route may write its whole input into the audit, which keeps it for ever. An object with
+ * `additionalProperties: true` keeps all members. URLs contain only text, so integers in parameters
+ * and queries are parsed. A path that does not match its schema is answered as not found.
  */
 export function inputReader(
   schema: TSchema | undefined,
@@ -23,7 +24,7 @@ export function inputReader(
       path,
       problem: problem.includes(idPattern) ? 'must be an ID' : problem,
     }));
-    if (errors.length === 0) return value;
+    if (errors.length === 0) return named(schema, value);
     throw part === 'params' ? notFound() : invalid(errors);
   };
 }
@@ -35,6 +36,30 @@ export function inputReader(
 function withIdPattern(schema: TSchema): TSchema {
   return JSON.parse(JSON.stringify(schema), (_name, value) =>
     value?.format === 'uuid' ? { ...value, format: undefined, pattern: idPattern } : value,
+  );
+}
+
+type SchemaParts = {
+  anyOf?: SchemaParts[];
+  items?: SchemaParts;
+  properties?: Record<string, SchemaParts>;
+  additionalProperties?: unknown;
+};
+
+/** A copy of a value without the members that its schema does not name. */
+function named(schema: SchemaParts, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (schema.additionalProperties === true) return value;
+  const variants = schema.anyOf ?? [schema];
+  if (Array.isArray(value)) {
+    const items = variants.find((one) => one.items)?.items ?? {};
+    return value.map((one) => named(items, one));
+  }
+  const properties = Object.assign({}, ...variants.map((one) => one.properties));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => Object.hasOwn(properties, name))
+      .map(([name, inner]) => [name, named(properties[name], inner)]),
   );
 }
 

@@ -80,7 +80,8 @@ export const Invited = Type.Object({
 export type Invited = Type.Static<typeof Invited>;
 
 /** All members pass unchanged. A schema without `additionalProperties` would drop them. */
-const anyMembers = Type.Object({}, { additionalProperties: true });
+const allMembers = { additionalProperties: true };
+const anyMembers = Type.Object({}, allMembers);
 
 /** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
 export const RegistrationOptions = Type.Object({
@@ -94,14 +95,17 @@ export const AuthenticationOptions = Type.Object({
  * The answers from `startRegistration` and `startAuthentication`. The library checks their other
  * members.
  */
-const credential = {
-  id: Type.String({ maxLength: 2_000 }),
-  rawId: Type.String({ maxLength: 2_000 }),
-  type: Type.String({ maxLength: 20 }),
-  response: Type.Object({ clientDataJSON: Type.String({ maxLength: 4_000 }) }),
-};
-const RegistrationResponse = Type.Unsafe<RegistrationResponseJSON>(Type.Object(credential));
-const AuthenticationResponse = Type.Unsafe<AuthenticationResponseJSON>(Type.Object(credential));
+const credential = Type.Object(
+  {
+    id: Type.String({ maxLength: 2_000 }),
+    rawId: Type.String({ maxLength: 2_000 }),
+    type: Type.String({ maxLength: 20 }),
+    response: Type.Object({ clientDataJSON: Type.String({ maxLength: 4_000 }) }, allMembers),
+  },
+  allMembers,
+);
+const RegistrationResponse = Type.Unsafe<RegistrationResponseJSON>(credential);
+const AuthenticationResponse = Type.Unsafe<AuthenticationResponseJSON>(credential);
 
 export const RegisterBody = Type.Object({
   token: Token,

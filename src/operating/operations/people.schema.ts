@@ -81,12 +81,12 @@ export const Invitation = Type.Object({
 export type Invitation = Type.Static<typeof Invitation>;
 
 /**
- * POST /api/people/:id/release and /confirm: the access that the administrator read. If the access
- * has changed since, nothing is released or confirmed.
+ * POST /api/people/:id/release and /confirm: the name and the access that the administrator read.
+ * If they have changed since, nothing is released or confirmed.
  */
 export const ReadAccessBody = Type.Object({
   was: Type.Object(
-    { roles: RoleNames, merchant_ids: MerchantIds },
+    { name: Type.Optional(Name), roles: RoleNames, merchant_ids: MerchantIds },
     { additionalProperties: false },
   ),
 });

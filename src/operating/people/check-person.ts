@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { OperatorError } from '#record/actions/operate.ts';
+import type { Access } from './manage-people.ts';
 
 const nameMax = 100;
 
@@ -32,3 +34,13 @@ export function checkName(text: string): string {
   }
   return name;
 }
+
+/** The access that an administrator read. If the name is absent, it is not compared. */
+export type ReadAccess = Access & { name?: string };
+
+/** Whether a person's name and access are what an administrator read. */
+export const isAsRead = (
+  was: ReadAccess,
+  { name, roles, merchant_ids }: Access & { name: string },
+): boolean =>
+  isDeepStrictEqual([was.name ?? name, was.roles, was.merchant_ids], [name, roles, merchant_ids]);

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
   actorOf,
@@ -8,7 +7,8 @@ import {
   personOf,
 } from '#record/actions/operate.ts';
 import { mustBeApprover } from '#record/actions/second-person.ts';
-import { type Access, mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
+import { isAsRead, type ReadAccess } from './check-person.ts';
+import { mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
 import { identityOf, listWithSignInMethod, type Person, updatePerson } from './person.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
@@ -16,14 +16,14 @@ import { queuePersonMail } from './queue-person-mail.ts';
  * An administrator of all merchants vouches that a person is not a second identity of the
  * merchant's administrator who gave them (more) access, or of the administrator who saw their link.
  * From then on the person can be the second approver. `was` is the access that the administrator
- * read. The person must have accepted their invitation, because a new invitation replaces their
- * sign-in methods and revokes the confirmation.
+ * read. The person must have accepted their invitation: before that the administrator cannot know
+ * who will use the link.
  */
 export async function confirmPerson(
   deps: OperatorDeps & QueueDeps,
   operator: string,
   id: string,
-  was: Access,
+  was: ReadAccess,
 ): Promise<Person> {
   return await operate(deps, operator, 'operators confirm person', async (db, now) => {
     const person = await mustLockId(db, id);
@@ -42,7 +42,7 @@ export async function confirmPerson(
     if (person.registered_at === null || !isReady) {
       throw new OperatorError(`${email} has not accepted the invitation yet.`);
     }
-    if (!isDeepStrictEqual([was.roles, was.merchant_ids], [roles, merchant_ids])) {
+    if (!isAsRead(was, person)) {
       throw new OperatorError('This access was changed in the meantime. Look at it again.');
     }
     mustBeApprover(deps);

@@ -14,7 +14,7 @@ import {
 } from '#record/actions/operate.ts';
 import { mustBeApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { checkEmail, checkName } from './check-person.ts';
+import { checkEmail, checkName, isAsRead, type ReadAccess } from './check-person.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken, newToken } from './console-session.ts';
 import { endOf, insertInvitation, mailLink } from './invitation-link.ts';
@@ -158,13 +158,13 @@ export async function requestInvitation(
  * get the roles in the invitation. A new link goes to the person by mail; if mail is off, the
  * second administrator gets it. That administrator could register with it, so the person can be the
  * second approver only once another administrator has confirmed them. The inviter never sees the
- * link. `was` is the access that the second administrator read; any other access is not released.
+ * link. `was` is the name and the access that the second administrator read; nothing else is released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
   operator: string,
   id: string,
-  was: Access,
+  was: ReadAccess,
 ): Promise<{ person: Person; url: string | null; expires_at: Timestamp }> {
   const token = newToken(deps.random);
   const mailId = deps.random.uuid();
@@ -185,10 +185,10 @@ export async function releaseInvitation(
         `${known.email} is one of the service’s staff and has all merchants. Revoke this invitation.`,
       );
     }
-    const access = held.access ?? accessOf(known);
+    const access: InvitedAccess = held.access ?? accessOf(known);
     refuseToManage(giver, known);
     refuseBeyondOwn(giver, access);
-    if (!isDeepStrictEqual([was.roles, was.merchant_ids], [access.roles, access.merchant_ids])) {
+    if (!isAsRead(was, { ...access, name: access.name ?? known.name })) {
       throw new OperatorError('This invitation was changed in the meantime. Look at it again.');
     }
     mustBeApprover(deps);
@@ -343,12 +343,12 @@ async function admit(
 }
 
 /**
- * `before` is their earlier access as the giver knows it, because a merchant's people also read the
- * audit.
+ * `before` is their earlier name and access as the giver knows it, because a merchant's people also
+ * read the audit.
  */
 type Given = {
   person: Person;
-  before: Access;
+  before: Access & { name: string };
   isReplaced: boolean;
   sessions: number;
   passkeys: number;
@@ -392,7 +392,7 @@ async function giveAccess(
   await updatePerson(db, known.id, change);
   const person = { ...known, ...change };
   await takeFromOthers(deps, db, operator, { giver, person, now });
-  const before = knownTo(giver, known);
+  const before = { name: known.name, ...knownTo(giver, known) };
   if (!isReplaced) {
     await deleteUnusedLinks(db, [known.id]);
     return { person, before, isReplaced, sessions: 0, passkeys: 0 };
@@ -421,11 +421,11 @@ function unconfirmedAfter(
 }
 
 function detailsOf(
-  { email, roles, merchant_ids }: Access & { email: string },
+  { email, name, roles, merchant_ids }: Access & { email: string; name: string | undefined },
   given: Given | null,
 ): object {
   const { person: _, isReplaced: __, ...ended } = given ?? { person: null, isReplaced: false };
-  return { email, roles, merchant_ids, ...ended };
+  return { email, ...(name !== undefined && { name }), roles, merchant_ids, ...ended };
 }
 
 const undo = 'If this was not agreed, revoke their access and review what they have done since.';

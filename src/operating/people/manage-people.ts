@@ -66,7 +66,7 @@ export async function changeAccess(
     refuseToManage(giver, known);
     const person = await separateOwn(deps, db, { giver, person: known, now });
     await refuseStale(db, person, wanted.was, deps);
-    const before = accessOf(person);
+    const before = { name: person.name, ...accessOf(person) };
     const access = checkAccess({ ...before, ...definedOf(wanted) });
     refuseBeyondOwn(giver, access);
     await checkMerchants(db, access.merchant_ids);
@@ -95,7 +95,7 @@ export async function changeAccess(
     await takeFromOthers(deps, db, operator, { giver, person: changed, now });
     if (grows(before, access))
       await tellWider(deps, db, operator, { before: person, person: changed, now });
-    const details = { email: person.email, before, after: access };
+    const details = { email: person.email, before, after: { name, ...access } };
     const merchant_id = onlyMerchantOf(before, access);
     return { subject_id: id, merchant_id, details, result: changed };
   });

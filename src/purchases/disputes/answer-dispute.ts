@@ -121,7 +121,7 @@ export async function stageEvidence(
     await updateStagedEvidence(db, current, { evidence, staged_files, staged_hash, staged_at });
     await deleteRemovedFiles(db, current, staged_files);
     const details = { dispute_ref, evidence_sha256: held.hash };
-    return { subject_id: id, details, result: held };
+    return { subject_id: id, merchant_id: merchant.id, details, result: held };
   });
   const gateway = deps.gateways.of(dispute.gateway);
   const time = merchant.forGateway();
@@ -207,7 +207,8 @@ export async function submitEvidence(
     const isRetry = current.submitting_at !== null;
     const all = await listFiles(tx, current);
     const files = all.filter((file) => current.staged_files?.includes(file.id));
-    return { subject_id: id, details, result: { evidence, files, isRetry } };
+    const result = { evidence, files, isRetry };
+    return { subject_id: id, merchant_id: merchant.id, details, result };
   });
   const time = merchant.forGateway();
   let isAnswered = false;
@@ -250,7 +251,7 @@ export async function acceptDispute(
   const { id, dispute_ref, payment_ref } = dispute;
   await operate(deps, operator, 'disputes accept', async (db) => {
     refuseUnlessOpen(await lockDispute(db, dispute));
-    return { subject_id: id, details: { dispute_ref }, result: null };
+    return { subject_id: id, merchant_id: merchant.id, details: { dispute_ref }, result: null };
   });
   const key = `dispute:${dispute_ref}:accept`;
   const state = await deps.gateways.of(dispute.gateway).acceptDispute({
@@ -281,7 +282,7 @@ export async function resumePlan(
       throw new OperatorError(`Dispute ${id} is ${current.status}: decide once it has ended.`);
     }
     const result = await endPause(db, current);
-    return { subject_id: id, details: { rest: 'due' }, result };
+    return { subject_id: id, merchant_id, details: { rest: 'due' }, result };
   });
 }
 

@@ -45,6 +45,7 @@ export async function askMerchant(
     await queueMessages(deps, db, [
       { merchant_id, checkout_id, kind: 'evidence_asked', about, facts, at: asked_at },
     ]);
-    return { subject_id: id, details: { dispute_ref, until: asked_until }, result: null };
+    const details = { dispute_ref, until: asked_until };
+    return { subject_id: id, merchant_id, details, result: null };
   });
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert';
 import { createHash } from 'node:crypto';
 import type { Random } from '#platform/shared/random.ts';
 
@@ -24,6 +25,9 @@ export type ActionText = {
 
 const saltBytes = 32;
 
+/** The member of the chained row that stands for a text. `listChainLinks` reads it in SQL. */
+const digestMember = 'text_sha256';
+
 type Members = Record<string, unknown>;
 
 const isPlain = (value: unknown): value is object =>
@@ -33,7 +37,21 @@ const isPlain = (value: unknown): value is object =>
 export function takeTexts(
   random: Random,
   details: object,
-  within = '',
+): { details: object; texts: ActionText[] } {
+  // The chain would be wrong for ever, because no text belongs to this digest.
+  assert(!hasDigest(details), `The details of an action have a member ${digestMember}.`);
+  return textsWithin(random, details, '');
+}
+
+const hasDigest = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (digestMember in value || Object.values(value).some(hasDigest));
+
+function textsWithin(
+  random: Random,
+  details: object,
+  within: string,
 ): { details: object; texts: ActionText[] } {
   const texts: ActionText[] = [];
   const taken = Object.entries(details).map(([name, value]) => {
@@ -41,10 +59,10 @@ export function takeTexts(
       const salt = random.bytes(saltBytes);
       const digest = createHash('sha256').update(salt).update(value.text, 'utf8').digest();
       texts.push({ field: within + name, digest, salt, text: value.text });
-      return [name, { text_sha256: digest.toString('hex') }];
+      return [name, { [digestMember]: digest.toString('hex') }];
     }
     if (!isPlain(value)) return [name, value];
-    const inner = takeTexts(random, value, `${within}${name}.`);
+    const inner = textsWithin(random, value, `${within}${name}.`);
     texts.push(...inner.texts);
     return [name, inner.details];
   });

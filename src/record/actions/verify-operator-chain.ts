@@ -18,8 +18,17 @@ export type ChainDifference = {
 export type Anchor = { number: number; hash: string };
 
 const batchSize = 5_000;
-/** This many actions that differ are named, and the others are counted. */
+/**
+ * This many actions that differ in one way are named, and the others are counted. Each way has its
+ * own limit, so that differences of one kind cannot hide those of another.
+ */
 const differencesMax = 20;
+const furtherOf = {
+  changed: 'More actions that were changed',
+  missing: 'More gaps in the numbers of actions',
+  text: 'More actions with a text that was changed, added or removed',
+} as const;
+type LinkKind = keyof typeof furtherOf;
 
 /** The chain begins with the digest of an empty text. */
 const start: ChainEnd = { number: 0, hash: createHash('sha256').digest() };
@@ -48,10 +57,10 @@ export async function verifyOperatorChain(
     let last = start;
     let actions = 0;
     let textsErased = 0;
-    let further = 0;
-    const report = (kind: ChainDifference['kind'], number: number, detail: string) => {
-      if (differences.length < differencesMax) differences.push({ kind, number, detail });
-      else further += 1;
+    const counts = { changed: 0, missing: 0, text: 0 };
+    const report = (kind: LinkKind, number: number, detail: string) => {
+      counts[kind] += 1;
+      if (counts[kind] <= differencesMax) differences.push({ kind, number, detail });
     };
     for (;;) {
       const links = await listChainLinks(db, last, batchSize);
@@ -77,9 +86,10 @@ export async function verifyOperatorChain(
       }
       if (links.length < batchSize) break;
     }
-    if (further > 0) {
-      const detail = `More actions that differ: ${further}.`;
-      differences.push({ kind: 'changed', number: null, detail });
+    for (const kind of Object.keys(furtherOf) as LinkKind[]) {
+      const further = counts[kind] - differencesMax;
+      if (further <= 0) continue;
+      differences.push({ kind, number: null, detail: `${furtherOf[kind]}: ${further}.` });
     }
     if (end === null) {
       differences.push({ kind: 'tail', number: null, detail: 'The end of the chain was deleted.' });

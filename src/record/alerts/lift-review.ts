@@ -6,6 +6,7 @@ import {
   personOf,
   showOperator,
 } from '#record/actions/operate.ts';
+import { mustBeApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from './raise-alert.ts';
 
 /** The person's roles or scope do not allow this action. */
@@ -18,9 +19,10 @@ export type LiftDeps = OperatorDeps & { log: Logger };
 
 /**
  * Part of every action that weakens the review of refunds, in its transaction. The people whom the
- * review binds must not lift it, so a person needs the permission `review.lift`. The command line
- * needs none: its users are as powerful as root anyway. The alert tells the other operators who
- * lifted which review (decision 0074).
+ * review binds must not lift it, so a person needs the permission `review.lift`. They must also be
+ * an approver: anyone else could not approve a large refund, but could end the rule and then refund
+ * alone. The command line needs neither: its users are as powerful as root anyway. The alert tells
+ * the other operators who lifted which review (decision 0074).
  */
 export async function liftReview(
   deps: LiftDeps,
@@ -36,6 +38,7 @@ export async function liftReview(
 ): Promise<void> {
   const { mayLiftReview, merchant_id, integration_id, did } = lifted;
   if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
+  mustBeApprover(deps);
   await raiseAlert(deps, db, {
     kind: 'refund_review_lifted',
     caused_by: operator,

@@ -276,13 +276,19 @@ function InvitationNotice(props: {
     );
   }
   const what = `Release the invitation for ${person.name}`;
-  const { roles, merchant_ids } = invitation.access ?? person;
+  const { name = person.name, roles, merchant_ids } = invitation.access ?? person;
   return (
     <Notice kind="warn">
       <div className="stack tight">
         <span>
-          {invitation.made_by} invited them{person.is_registered && ' again'}, as{' '}
-          <strong>{rolesOf(roles)}</strong> of{' '}
+          {invitation.made_by} invited them{person.is_registered && ' again'}
+          {name !== person.name && (
+            <>
+              {' '}
+              under another name, <strong>{name}</strong>
+            </>
+          )}
+          , as <strong>{rolesOf(roles)}</strong> of{' '}
           {merchant_ids === null ? 'all merchants' : <MerchantList ids={merchant_ids} />}. The link
           waits for another administrator until {longTime(invitation.expires_at)}.
         </span>
@@ -302,7 +308,7 @@ function InvitationNotice(props: {
                 onClick={() =>
                   void run<ReleasedInvitation>({
                     path: `/api/people/${person.id}/release`,
-                    body: { was: { roles, merchant_ids } },
+                    body: { was: { name, roles, merchant_ids } },
                     what,
                   }).then(released)
                 }
@@ -348,7 +354,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
       </Notice>
     );
   }
-  const { roles, merchant_ids } = person;
+  const { name, roles, merchant_ids } = person;
   return (
     <Notice kind="warn">
       <div className="stack tight">
@@ -366,7 +372,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
             onClick={() =>
               void run({
                 path: `/api/people/${person.id}/confirm`,
-                body: { was: { roles, merchant_ids } },
+                body: { was: { name, roles, merchant_ids } },
                 what: `Confirm ${person.name}`,
                 said: () => `${person.name} can now be the second approver.`,
               })
