@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { mannerOf } from '#platform/database/migrate.ts';
 
 /**
- * The last migration of the newest release. Change it with each release. A migration may remove
- * only what the programs of that release no longer use. It is null until the first release.
+ * The newest release: its last migration, and the digest of its append-only.ts. Change it with each
+ * release. A migration may remove only what the programs of that release no longer use. It is null
+ * until the first release.
  */
-const lastReleased: number | null = null;
+type Release = { migration: number; guards: string };
+const lastReleased: Release | null = null;
 
 /** The table of an `alter table`, and its actions. */
 type Alteration = { table: string; actions: string[] };
@@ -90,6 +93,15 @@ const rules: { description: string; breaks(statement: string, created: Set<strin
       /^reindex\b(?!.*\bconcurrently\b)/.test(statement),
   },
   {
+    description:
+      'builds or drops an index concurrently in a way that cannot be repeated after a crash; use ' +
+      'if not exists, or if exists',
+    breaks: (statement) =>
+      /^(?:create (?:unique )?index concurrently (?!if not exists )|drop index concurrently (?!if exists ))/.test(
+        statement,
+      ),
+  },
+  {
     description: 'changes every row of a table in one statement; let due work do it in batches',
     breaks: (statement) => /^(?:update|delete from)\b(?!.*\bwhere\b)/.test(statement),
   },
@@ -112,10 +124,27 @@ export function findUnsafeMigrations(root: string): string[] {
     findUnsafe(
       fs.readFileSync(path.join(folder, name), 'utf8'),
       Number(name.slice(0, 4)),
-      lastReleased,
+      lastReleased?.migration ?? null,
     ).map((problem) => `migrations/${name} ${problem}.`),
   );
-  return [...findEqualNumbers(names), ...unsafe];
+  const last = Number(names.at(-1)?.slice(0, 4) ?? 0);
+  const guards = fs.readFileSync(path.join(import.meta.dirname, '..', guardsFile), 'utf8');
+  return [...findEqualNumbers(names), ...findStaleGuards(guards, last, lastReleased), ...unsafe];
+}
+
+const guardsFile = 'src/platform/database/append-only.ts';
+
+export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** A database renews the triggers of append-only tables only together with a new migration. */
+export function findStaleGuards(text: string, last: number, released: Release | null): string[] {
+  if (released === null || last > released.migration || digestOf(text) === released.guards) {
+    return [];
+  }
+  return [
+    `${guardsFile} has changed since the release, and databases keep their triggers. Add a ` +
+      'migration, or the new digest to scripts/check-migrations.ts if no trigger changes.',
+  ];
 }
 
 /** If two migrations have the same number, the second one is never applied. */

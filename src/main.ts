@@ -14,7 +14,7 @@ import { type Database, openDatabase } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
 import { listDueAges } from '#platform/database/due-work.sql.ts';
 import { traceCommit } from '#platform/database/group-commit.ts';
-import { programVersion } from '#platform/database/migrate.ts';
+import { programVersion, refuseNewerDatabase } from '#platform/database/migrate.ts';
 import { announceNode } from '#platform/database/nodes.ts';
 import { listTableBytes } from '#platform/database/table-bytes.sql.ts';
 import { watchFlights } from '#platform/http/in-flight.ts';
@@ -227,6 +227,18 @@ function buildConsoles({ console, merchantConsole: own, tls }: ReadyConfig, deps
   return [staff, { app, at: own }];
 }
 
+/** Announces this process. Refuses if a migration has broken its program while it started. */
+async function announceProcess(deps: Deps): Promise<{ stop(): Promise<void> }> {
+  const node = await announceNode(deps, await programVersion());
+  try {
+    await refuseNewerDatabase(deps.database);
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+  return node;
+}
+
 /** Starts one process of the service, on a database that is ready. */
 export async function startProcess(
   config: ReadyConfig,
@@ -238,6 +250,10 @@ export async function startProcess(
   stop(graceMilliseconds?: number): Promise<void>;
 }> {
   const deps = await createDeps(config, log);
+  const node = await announceProcess(deps).catch(async (error) => {
+    await deps.close();
+    throw error;
+  });
   const app = role === 'worker' ? null : buildApp(deps);
   const consoles = role === 'worker' ? [] : buildConsoles(config, deps);
   const further: FurtherAddress[] = [];
@@ -248,6 +264,7 @@ export async function startProcess(
     for (const one of consoles) further.push(...(await listen(one.app, one.at)));
   } catch (error) {
     await close();
+    await node.stop();
     await deps.close();
     throw error;
   }
@@ -259,7 +276,6 @@ export async function startProcess(
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),
   );
-  const node = announceNode(deps, await programVersion());
   return {
     deps,
     async stop(graceMilliseconds = config.requestDeadlineSeconds * 1_000) {
@@ -286,11 +302,7 @@ export async function startProcess(
       // answer.
       await Promise.all([Promise.race([closed, cut]), within(deps.clock, 2_500, idle)]);
       ended.abort();
-      await within(
-        deps.clock,
-        500,
-        node.stop().catch(() => {}),
-      );
+      await within(deps.clock, 500, node.stop());
       await within(deps.clock, 1_000, deps.close());
     },
   };

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync, writeSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -291,12 +291,35 @@ const programFile = fileURLToPath(new URL('../../bin/tranche', import.meta.url))
 const isOnPath = (path = '') =>
   path.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, 'tranche')));
 
+/**
+ * Where a command writes. Node writes to a file once and ignores how much of the output fitted, so
+ * this writes to files itself: a bank run must not be cut short without an error.
+ */
+function openOutput(stdout: NodeJS.WriteStream & { fd: 1 }): Output {
+  const found = fstatSync(stdout.fd);
+  if (stdout.isTTY || found.isFIFO() || found.isSocket()) return stdout;
+  return {
+    write(output) {
+      const bytes = Buffer.from(output);
+      try {
+        for (let from = 0; from < bytes.length; ) from += writeSync(stdout.fd, bytes, from);
+      } catch (error) {
+        throw new Error(
+          `The output could not be written (${(error as NodeJS.ErrnoException).code}), so it is not complete. Make room and print it again. What the command has changed stays changed.`,
+          { cause: error },
+        );
+      }
+    },
+  };
+}
+
 if (import.meta.main) {
   // A reader such as `head` may close the pipe early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
-  const { stdin, stdout, stderr, env } = process;
+  const { stdin, stderr, env } = process;
+  const stdout = openOutput(process.stdout);
   const program = isOnPath(env.PATH) ? 'tranche' : relative(process.cwd(), programFile);
   const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, env, program });
   // The process exits once the output is written, without waiting for abandoned connections.

@@ -309,10 +309,11 @@ payouts.
       context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
       return;
     }
+    // The ID comes first: with it the file is printed again if it cannot be written now.
+    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);
-    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     if (is_full) context.terminal.warn('The file is full. Export again for the next payouts.');
     else if (payouts.length + notExported.length === 0) {
       context.terminal.warn('No payout is approved.');

@@ -103,7 +103,7 @@ story of twelve weeks, unless there are orders already; see \`tranche sandbox st
       await shop?.stop();
       await mailbox?.stop();
       await running.stop();
-      log.flushSync();
+      await log.settled();
     }
   },
 });

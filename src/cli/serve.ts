@@ -39,7 +39,7 @@ Migrations are applied first; nodes that start together wait for each other.
     });
     if (running === null) {
       log.info({}, 'stopped before it was ready');
-      log.flushSync();
+      await log.settled();
       return;
     }
     log.info(
@@ -56,6 +56,6 @@ Migrations are applied first; nodes that start together wait for each other.
     log.info({}, 'stopping');
     await running.stop();
     log.info({}, 'stopped');
-    log.flushSync();
+    await log.settled();
   },
 });

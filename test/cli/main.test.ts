@@ -261,3 +261,20 @@ test('the program runs from any folder, through a link, and records the system u
   await client.end();
   assert.deepEqual(rows, [{ operator: userInfo().username }]);
 });
+
+for (const [where, script] of [
+  ['a file that may not grow', 'ulimit -f 1; exec "$0" "$@" > "$FILE"'],
+  ...(process.platform === 'linux' ? [['a full disk', 'exec "$0" "$@" > /dev/full']] : []),
+] as [string, string][]) {
+  test(`output that ${where} cuts short is a failure`, async () => {
+    const program = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+    const FILE = path.join(folder, 'output');
+    // A file of the cache would be cut short, too.
+    const env = { ...process.env, FILE, NODE_DISABLE_COMPILE_CACHE: '1' };
+    const argv = ['-c', script, process.execPath, program, '--help'];
+    await assert.rejects(promisify(execFile)('sh', argv, { env }), {
+      code: 1,
+      stderr: /^tranche: The output could not be written \(E[A-Z]+\), so it is not complete\. /,
+    });
+  });
+}

@@ -178,12 +178,8 @@ test('an index is built while others write, also after a build that was interrup
 
 test('a migration that breaks older programs waits until none of them runs', async () => {
   const newest = known.at(-1)?.version ?? 0;
-  const older = announceNode({ ...deps, database }, newest - 1);
-  const current = announceNode({ ...deps, database }, newest);
-  await until('both are announced', async () => {
-    const { rows } = await database.pool.query('select from nodes');
-    return rows.length === 2;
-  });
+  const older = await announceNode({ ...deps, database }, newest - 1);
+  const current = await announceNode({ ...deps, database }, newest);
   const contract = await add(
     `-- contract ${String(newest).padStart(4, '0')}\ndrop table test_first;`,
   );
@@ -196,4 +192,31 @@ test('a migration that breaks older programs waits until none of them runs', asy
   await migrate(database, deps, known);
   assert.equal(await isApplied(contract), true);
   await current.stop();
+});
+
+test('a migration that breaks older programs refuses if one is announced while it runs', async () => {
+  const newest = known.at(-1)?.version ?? 0;
+  await add('create table test_third (id integer);');
+  await migrate(database, deps, known);
+  const contract = await add(
+    `-- contract ${String(newest).padStart(4, '0')}\ndrop table test_third;`,
+  );
+  const reader = await database.pool.connect();
+  await reader.query('begin');
+  await reader.query('select from test_third');
+  const migrated = assert.rejects(migrate(database, deps, known), /some still run: process/);
+  await until('the migration waits for the table', async () => {
+    const { rowCount } = await database.pool.query(
+      `select from pg_locks where relation = 'test_third'::regclass and not granted`,
+    );
+    return rowCount !== 0;
+  });
+  const older = await announceNode({ ...deps, database }, newest - 1);
+  await reader.query('commit');
+  reader.release();
+  await migrated;
+  assert.equal(await isApplied(contract), false);
+  await older.stop();
+  await migrate(database, deps, known);
+  assert.equal(await isApplied(contract), true);
 });

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { resumeMoney } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
+import { readConfig } from '#config.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
+import { gatherMetrics } from '#hosting/running/process-metrics.ts';
 import { stopMilliseconds } from '#main.ts';
 import { rollUp } from '#operating/rollups/roll-up.ts';
 import { distribution } from '#platform/database/distribute-database.ts';
@@ -18,7 +20,7 @@ import { allColumns } from '../../scripts/check-statements.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { askRefund, cards, refundNow } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { createAccount, type Service, testConfig } from '../support/service.ts';
+import { createAccount, productionSettings, type Service, testConfig } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -52,11 +54,13 @@ async function listMetrics(): Promise<Map<string, number>> {
 }
 
 test('every metric in the alert rules and on the dashboard exists', async () => {
-  const known = new Set(
-    service.deps.metrics.registry
+  const supervisor = await gatherMetrics(clock, 1).read();
+  const known = new Set([
+    ...service.deps.metrics.registry
       .getMetricsAsArray()
       .flatMap(({ name }) => [name, `${name}_bucket`, `${name}_count`, `${name}_sum`]),
-  );
+    ...[...supervisor.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name),
+  ]);
   for (const file of ['ops/prometheus/alerts.yml', 'ops/grafana/tranche.json']) {
     const named = (await read(file)).match(/\b(?:tranche|nodejs)_[a-z_\d]+\b/g) ?? [];
     assert.ok(named.length > 5, file);
@@ -390,10 +394,33 @@ test('Compose, HAProxy and Prometheus name the same nodes', async () => {
     [...new Set([...(await read(file)).matchAll(pattern)].map(([, name]) => name))].toSorted();
   const services = await names('ops/container/compose.yaml', /^ {2}([\w-]+): [*]node$/gm);
   assert.deepEqual(services, ['node-1', 'node-2']);
-  const servers = await names('ops/container/haproxy.cfg', /^ {2}server \S+ ([\w-]+):3000$/gm);
-  assert.deepEqual(servers, services);
+  for (const port of ['3000', '3003']) {
+    const pattern = new RegExp(`^ {2}server \\S+ ([\\w-]+):${port}$`, 'gm');
+    assert.deepEqual(await names('ops/container/haproxy.cfg', pattern), services);
+  }
   const targets = await names('ops/prometheus/prometheus.yml', /"([\w-]+):3009"/g);
   assert.deepEqual(targets, services);
+});
+
+test('a node accepts the settings of Compose, its console has an address, and containers restart', async () => {
+  const compose = await read('ops/container/compose.yaml');
+  const [node = ''] = compose.split(/^services:$/m);
+  const given: NodeJS.ProcessEnv = { ...productionSettings, POSTGRES_PASSWORD: 'secret' };
+  const settings: NodeJS.ProcessEnv = {};
+  for (const [, name = '', value = ''] of node.matchAll(/^ {4}([A-Z_]+): "?([^"\n]*)"?$/gm)) {
+    settings[name] = value.replaceAll(
+      /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)\}/g,
+      (_, one, byDefault) => given[one] ?? byDefault ?? assert.fail(`${one} is not set`),
+    );
+  }
+  const config = readConfig(settings);
+  assert.equal(config.environment, 'production');
+  // Another container reaches it, and its port is published on this machine only.
+  assert.equal(config.console.host, '0.0.0.0');
+  assert.match(compose, new RegExp(`"127\\.0\\.0\\.1:${config.console.port}:3003"`));
+  const containers = compose.match(/^ {2,4}(?:build|image):/gm) ?? [];
+  assert.equal(containers.length, 4);
+  assert.equal(compose.match(/^ {2,4}restart: unless-stopped$/gm)?.length, containers.length);
 });
 
 test('HAProxy accepts its configuration', async (t) => {

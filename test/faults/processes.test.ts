@@ -10,6 +10,7 @@ import { after, afterEach, before, describe, type TestContext, test } from 'node
 import { explainStart, settlePort } from '#cli/running.ts';
 import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
+import { type ReadyConfig, startProcess } from '#main.ts';
 import { schemaLock } from '#platform/database/distribute-database.ts';
 import { listMigrations } from '#platform/database/migrate.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
@@ -128,11 +129,25 @@ async function bothAnswer(service: ServeReady, from = 0): Promise<void> {
   });
 }
 
-/** How many requests the metrics of a node count, on all routes. */
-async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
+async function readMetrics({ metricsUrl }: ServeReady): Promise<string> {
   const { status, body } = await request(metricsUrl);
   assert.equal(status, 200);
-  const counts = String(body).matchAll(/^tranche_http_request_seconds_count\{.*\} (\d+)$/gm);
+  return String(body);
+}
+
+/** Waits until the metrics of a node say how many of its two processes answer. */
+async function untilAnswering(service: ServeReady, count: number): Promise<void> {
+  await until(`${count} processes to answer the supervisor`, async () => {
+    const metrics = await readMetrics(service);
+    assert.match(metrics, /^tranche_processes\{state="wanted"\} 2$/m);
+    return metrics.includes(`tranche_processes{state="answering"} ${count}\n`);
+  });
+}
+
+/** How many requests the metrics of a node count, on all routes. */
+async function countRequests(service: ServeReady): Promise<number> {
+  const metrics = await readMetrics(service);
+  const counts = metrics.matchAll(/^tranche_http_request_seconds_count\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, number]) => sum + Number(number), 0);
 }
 
@@ -169,9 +184,9 @@ async function shareCounts(service: ServeReady, url: string): Promise<void> {
   // One answer, on a separate port, has the metrics of both processes.
   const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
   await until('the metrics of both', async () => {
-    const { status, body } = await request(service.metricsUrl);
-    assert.equal(status, 200);
-    const counts = [...String(body).matchAll(count)].map(([, number]) => Number(number));
+    const counts = [...(await readMetrics(service)).matchAll(count)].map(([, number]) =>
+      Number(number),
+    );
     return counts.reduce((sum, number) => sum + number, 0) === 100;
   });
   assert.equal(new URL(service.metricsUrl).hostname, '127.0.0.1');
@@ -186,6 +201,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
   const load = startLoad(target, 4, isLong ? 20 : 100);
   t.after(load.stop);
   await bothAnswer(service);
+  await untilAnswering(service, 2);
   const [victim] = answering(service);
   assert.ok(victim !== undefined && victim !== service.pid);
   let counted = await until('the metrics', () => countRequests(service));
@@ -193,6 +209,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
   process.kill(victim, 'SIGSTOP');
   // Each request has its own connection. They come one after the other, then all at once.
   for (let count = 0; count < 10; count += 1) assert.equal((await get()).status, 200);
+  await untilAnswering(service, 1);
   const answers = Promise.all(Array.from({ length: 50 }, get));
   process.kill(victim, 'SIGKILL');
   assert.ok((await answers).every(({ status }) => status === 200));
@@ -210,6 +227,7 @@ async function replaceOne(t: TestContext, service: ServeReady, url: string): Pro
     return answering(service, from).size === 2;
   });
   assert.ok(!answering(service, from).has(victim));
+  await untilAnswering(service, 2);
   await load.stop();
   await until('the metrics to continue', async () => {
     await get();
@@ -485,5 +503,9 @@ describe('nodes on one database', () => {
         `knows migration ${newest + 1}. This one knows only migration ${newest} and older ones`,
       ),
     );
+    // The migration came after a process was forked, and before it was announced.
+    const settings = { PORT: '0', CONSOLE_PORT: '0', RATE_LIMIT_STORE: 'postgres' };
+    const config = readConfig({ ...envFor(url), ...settings }) as ReadyConfig;
+    await assert.rejects(startProcess(config, 'web', log), /Run a newer version/);
   });
 });

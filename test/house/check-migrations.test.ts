@@ -4,7 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import {
+  digestOf,
   findEqualNumbers,
+  findStaleGuards,
   findUnsafe,
   findUnsafeMigrations,
 } from '../../scripts/check-migrations.ts';
@@ -52,6 +54,9 @@ const unsafe: [string, RegExp][] = [
   ['drop table checkouts;', /older programs/],
   ['create index concurrently if not exists a on checkouts (id);', /does not begin with/],
   ['-- concurrently\ncreate table a (id integer);', /mixes/],
+  ['-- concurrently\ncreate index concurrently a on checkouts (id);', /repeated after a crash/],
+  ['-- concurrently\nCREATE UNIQUE INDEX CONCURRENTLY a ON checkouts (id);', /repeated/],
+  ['-- concurrently\ndrop index concurrently a;', /repeated after a crash/],
 ];
 
 /** The number of these migrations, and that of the last one in the newest release. */
@@ -68,6 +73,8 @@ const safe = [
   'alter table checkouts add constraint a unique using index a;',
   '-- concurrently\nreindex index concurrently checkouts_pkey;',
   '-- concurrently\ncreate index concurrently if not exists a on checkouts (id);',
+  '-- concurrently\ncreate unique index concurrently if not exists a on checkouts (id);',
+  '-- concurrently\ndrop index concurrently if exists a;',
   '-- contract 0031\nalter table checkouts drop column amount;',
   '-- drop table checkouts;\nupdate checkouts set amount = 1 where amount is null;',
 ];
@@ -87,6 +94,14 @@ test('a migration that adds is accepted', () => {
 test('nothing contracts before the first release', () => {
   const text = '-- contract 0031\nalter table checkouts drop amount;';
   assert.match(findUnsafe(text, number, null).join(), /no program is released/);
+});
+
+test('triggers that changed since the release need a migration that renews them', () => {
+  const release = { migration: 41, guards: digestOf('before') };
+  assert.deepEqual(findStaleGuards('before', 41, release), []);
+  assert.match(findStaleGuards('after', 41, release).join(), /^src\/.* Add a migration\b/);
+  assert.deepEqual(findStaleGuards('after', 42, release), []);
+  assert.deepEqual(findStaleGuards('after', 15, null), []);
 });
 
 test('two migrations with the same number are refused', () => {

@@ -96,7 +96,7 @@ describe('after the retention period', () => {
     assert.equal(await erased(), 'erased erased erased kept', 'a payment is overdue');
 
     assert.deepEqual(await findTraces(paying.service.deps.database, traces), []);
-    log.flushSync();
+    await log.settled();
     const lines = (await readFile(join(folder, 'log'), 'utf8')).toLowerCase();
     for (const trace of traces) assert.ok(!lines.includes(trace.toLowerCase()), trace);
     await assertBalanced(paying, once, plan);

@@ -1,7 +1,9 @@
 import { pino } from 'pino';
 import type { Config } from '#config.ts';
+import { droppedLogLines } from '#platform/http/metrics.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { currentTraceId } from '#platform/tracing/trace.ts';
+import { openLines } from './write-lines.ts';
 
 /**
  * Writes one JSON object per line, to a file or to standard output. Each call chooses its fields.
@@ -10,8 +12,8 @@ import { currentTraceId } from '#platform/tracing/trace.ts';
 export function openLog(
   { logLevel: level, traces }: Pick<Config, 'logLevel' | 'traces'>,
   file?: string,
-): Logger & { flushSync(): void } {
-  const destination = pino.destination({ dest: file ?? 1, sync: false, minLength: 0, mode: 0o600 });
+): Logger & { settled(): Promise<void> } {
+  const lines = openLines(file, (count) => droppedLogLines.inc(count));
   const log = pino(
     {
       level,
@@ -20,9 +22,9 @@ export function openLog(
       serializers: { err: describeError },
       ...(traces && { mixin: currentTraceId }),
     },
-    destination,
+    lines,
   );
-  return Object.assign(log, { flushSync: () => destination.flushSync() });
+  return Object.assign(log, { settled: lines.settled });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
-import { AggregatorRegistry, type Registry } from 'prom-client';
+import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
+import { droppedLogLines } from '#platform/http/metrics.ts';
 import { sharing } from '#platform/shared/cache.ts';
 import { type Clock, within } from '#platform/shared/clock.ts';
 
@@ -20,9 +21,9 @@ export function answerMetrics(registry: Registry): void {
   process.on('message', async (message) => {
     if (message !== askMessage) return;
     // If there is no answer, the supervisor keeps using the last one.
-    const metrics = await registry.getMetricsAsJSON().catch(() => null);
-    if (metrics === null || !process.connected) return;
-    process.send?.({ readings: metrics as unknown as Readings } satisfies MetricsMessage);
+    const readings = await readRegistry(registry).catch(() => null);
+    if (readings === null || !process.connected) return;
+    process.send?.({ readings } satisfies MetricsMessage);
   });
 }
 
@@ -31,13 +32,39 @@ const isLasting = ({ type }: { type: string }) => type === 'counter' || type ===
 
 const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
 
-export function gatherMetrics(clock: Clock): {
+const readRegistry = async (registry: { getMetricsAsJSON(): Promise<unknown> }) =>
+  (await registry.getMetricsAsJSON()) as Readings;
+
+/** Figures that only the supervisor knows. It also has a log of its own. */
+function countProcesses(wanted: number) {
+  const registry = new Registry();
+  registry.registerMetric(droppedLogLines);
+  const processes = new Gauge({
+    name: 'tranche_processes',
+    help: 'Processes of this node: wanted, and those that answer this scrape.',
+    labelNames: ['state'],
+    registers: [registry],
+  });
+  processes.set({ state: 'wanted' }, wanted);
+  return {
+    read(answering: number): Promise<Readings> {
+      processes.set({ state: 'answering' }, answering);
+      return readRegistry(registry);
+    },
+  };
+}
+
+export function gatherMetrics(
+  clock: Clock,
+  wanted: number,
+): {
   /** Call it when the process has begun to answer. */
   add(worker: Worker): void;
   read(): Promise<string>;
 } {
   type Process = { worker: Worker; last: Readings; settle: () => void };
   const live = new Set<Process>();
+  const processes = countProcesses(wanted);
   /** The counters of processes that ended. A scrape merges them into one sum. */
   const ended: Readings[] = [];
 
@@ -53,15 +80,14 @@ export function gatherMetrics(clock: Clock): {
   async function read(): Promise<string> {
     const before = new Map([...live].map((one) => [one, one.last]));
     await Promise.all([...live].map(ask));
-    const current = [...live].map((one) => {
-      const isFresh = one.last !== before.get(one);
-      // Gauges of a process that does not answer may be out of date.
-      return isFresh ? one.last : one.last.filter(isLasting);
-    });
-    const text = await sum([...ended, ...current]).metrics();
+    const isFresh = (one: Process) => one.last !== before.get(one);
+    // Gauges of a process that does not answer may be out of date.
+    const current = [...live].map((one) => (isFresh(one) ? one.last : one.last.filter(isLasting)));
+    const own = await processes.read([...live].filter(isFresh).length);
+    const text = await sum([...ended, ...current, own]).metrics();
     if (ended.length > 1) {
       const count = ended.length;
-      const one = (await sum(ended).getMetricsAsJSON()) as unknown as Readings;
+      const one = await readRegistry(sum(ended));
       ended.splice(0, count, one);
     }
     return text;

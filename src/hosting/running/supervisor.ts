@@ -160,7 +160,7 @@ async function startSeveral(
   graceMilliseconds: number,
   started: Started,
 ): Promise<() => Promise<string>> {
-  const gathered = gatherMetrics(systemClock);
+  const gathered = gatherMetrics(systemClock, options.processes);
   const workers = await startProcesses(config, options, graceMilliseconds, gathered.add);
   started.push(workers.stop);
   return gathered.read;

@@ -7,6 +7,7 @@ import { hasCheckouts } from '#operating/search/overview.sql.ts';
 import { readCounts, readOverview } from '#operating/search/overview.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { search } from '#operating/search/search.ts';
+import { withoutDeadline } from '#platform/database/deadline.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { notFound } from './errors.ts';
@@ -114,7 +115,10 @@ export const overviewRoutes: ConsoleRoute[] = [
       if (story === null) {
         throw new OperatorError('A story can be played only in a sandbox that has no orders yet.');
       }
-      if (!story.is_playing) context.deps.console.story?.play(context.operator);
+      if (!story.is_playing) {
+        // A story takes longer than the request.
+        withoutDeadline(() => context.deps.console.story?.play(context.operator));
+      }
       return () => ({ is_playing: true });
     },
   }),

@@ -28,7 +28,7 @@ export type Deadline = {
 
 export const lockEndOf = ({ endsAt, lockEndsAt }: Deadline) => lockEndsAt ?? endsAt;
 
-const deadlines = new AsyncLocalStorage<Deadline>();
+const deadlines = new AsyncLocalStorage<Deadline | undefined>();
 
 /** From here on, the current request has this much time. */
 export function startDeadline(clock: Clock, milliseconds: number): void {
@@ -38,6 +38,11 @@ export function startDeadline(clock: Clock, milliseconds: number): void {
 
 export function withDeadline<T>(deadline: Deadline, work: () => T): T {
   return deadlines.run(deadline, work);
+}
+
+/** Begins work that goes on after the current request, as work that no request asked for. */
+export function withoutDeadline<T>(work: () => T): T {
+  return deadlines.run(undefined, work);
 }
 
 /** The deadline of the current request. Work outside a request gets a new deadline. */

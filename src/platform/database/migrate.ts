@@ -203,10 +203,7 @@ type Pending = Migration & { text: string; hash: string; isLast: boolean };
 /** Applies one migration. Retries while other statements use its tables. */
 async function apply(client: pg.PoolClient, deps: MigrateDeps, migration: Pending): Promise<void> {
   const { isConcurrent, oldestProgram } = mannerOf(migration.text);
-  if (oldestProgram !== null) {
-    const nodes = await listOlderNodes(client, oldestProgram);
-    if (nodes.length > 0) throw new OlderNodesAlive(migration.name, nodes);
-  }
+  if (oldestProgram !== null) await refuseOlderNodes(client, migration, oldestProgram);
   const start = deps.clock.monotonic();
   for (let isFirst = true; ; isFirst = false) {
     try {
@@ -223,6 +220,15 @@ async function apply(client: pg.PoolClient, deps: MigrateDeps, migration: Pendin
     }
     await deps.clock.sleep(pauseMilliseconds);
   }
+}
+
+async function refuseOlderNodes(
+  client: pg.ClientBase,
+  { name }: Migration,
+  oldestProgram: number,
+): Promise<void> {
+  const nodes = await listOlderNodes(client, oldestProgram);
+  if (nodes.length > 0) throw new OlderNodesAlive(name, nodes);
 }
 
 async function applyInTransaction(
@@ -246,6 +252,8 @@ async function applyInTransaction(
   await client.query('commit');
 }
 
+const builtIndex = /create\s+(?:unique\s+)?index\s+concurrently\s+if\s+not\s+exists\s+(\w+)/i;
+
 /**
  * Building an index concurrently does not block writes, so it may wait as long as it needs.
  * Creating the triggers may not wait that long. If it has to, everything is repeated; by then the
@@ -260,7 +268,7 @@ async function applyConcurrently(
   await client.query('set lock_timeout = 0');
   await client.query('set statement_timeout = 0');
   for (const statement of statementsOf(migration.text)) {
-    const name = /create (?:unique )?index concurrently if not exists (\w+)/.exec(statement)?.[1];
+    const [, name] = builtIndex.exec(statement) ?? [];
     // An interrupted build leaves an index that nothing uses but every write maintains.
     if (name !== undefined && (await isInvalid(client, name))) {
       await client.query(`drop index concurrently ${name}`);
@@ -285,9 +293,16 @@ async function isInvalid(client: pg.ClientBase, index: string): Promise<boolean>
 async function recordMigration(
   client: pg.ClientBase,
   clock: Clock,
-  { version, name, hash }: Pending,
+  migration: Pending,
   oldestProgram: number | null,
 ): Promise<void> {
+  const { version, name, hash } = migration;
+  if (oldestProgram !== null) {
+    // A process that started in the meantime is in the list, or announces itself after the commit.
+    // It then compares versions, and refuses to serve.
+    await client.query('lock table nodes in share mode');
+    await refuseOlderNodes(client, migration, oldestProgram);
+  }
   await client.query(
     `insert into schema_migrations (version, name, hash, applied_at, oldest_program)
      values ($1, $2, $3, $4, $5)`,
@@ -340,6 +355,14 @@ const migrationsAtStart = listMigrations();
 
 /** This program's version: the last migration that it knows. */
 export const programVersion = async () => (await migrationsAtStart).at(-1)?.version ?? 0;
+
+/**
+ * Each process calls this once it is announced. While it started, another program may have applied
+ * a migration that breaks this one.
+ */
+export async function refuseNewerDatabase({ pool }: Database): Promise<void> {
+  refuseNewer(await readVersions(pool), await programVersion());
+}
 
 /**
  * Compares the database with this program. An `older` one lacks migrations. A `newer` one has a

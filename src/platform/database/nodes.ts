@@ -16,16 +16,19 @@ const silentMinutes = 2;
 
 type NodeDeps = { database: Database; clock: Clock; random: Random; log: Logger };
 
-/** Announces this process until it stops. */
-export function announceNode(deps: NodeDeps, program_version: number): { stop(): Promise<void> } {
+/** Announces this process until it stops. Resolves after the first announcement. */
+export async function announceNode(
+  deps: NodeDeps,
+  program_version: number,
+): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
   const id = deps.random.uuid();
   const started_at = timestamp(deps.clock.now());
+  const node = { id, host: hostname(), process_id: process.pid, program_version, started_at };
+  await announce(deps, node);
   const announced = (async () => {
-    const node = { id, host: hostname(), process_id: process.pid, program_version, started_at };
     const warn = (error: unknown) =>
       deps.log.warn({ err: error }, 'this process could not announce itself');
-    await announce(deps, node).catch(warn);
     await deleteSilent(deps).catch(warn);
     for (;;) {
       await deps.clock.sleep(announceMilliseconds, stopping.signal);
@@ -37,7 +40,12 @@ export function announceNode(deps: NodeDeps, program_version: number): { stop():
     async stop() {
       stopping.abort();
       await announced;
-      await deps.database.db.deleteFrom('nodes').where('id', '=', id).execute();
+      // If its row stays, the process counts as dead after two minutes.
+      await deps.database.db
+        .deleteFrom('nodes')
+        .where('id', '=', id)
+        .execute()
+        .catch(() => {});
     },
   };
 }

@@ -42,6 +42,13 @@ const readMilliseconds = 1_000;
 /** How long the last figures are shown while new ones cannot be read. After that none are shown. */
 const staleMilliseconds = 60_000;
 
+/** Counted for this process, which has one log. */
+export const droppedLogLines = new Counter({
+  name: 'tranche_log_lines_dropped_total',
+  help: 'Log lines that could not be written, or for which the reader was too slow.',
+  registers: [],
+});
+
 /**
  * Node's own figures. Each collection starts a timer that never ends, so all registries share one.
  */
@@ -50,6 +57,7 @@ function collectNode(): Registry {
   if (node === null) {
     node = new Registry();
     collectDefaultMetrics({ register: node });
+    node.registerMetric(droppedLogLines);
   }
   return node;
 }
