@@ -26,6 +26,7 @@ import {
   expireAttempts,
   type RetentionDeps,
 } from '#purchases/callbacks/delivery/expire-attempts.ts';
+import { expireStatistics } from '#purchases/callbacks/delivery/expire-statistics.ts';
 import {
   checkDueDisputes,
   checkMerchantDisputes,
@@ -308,6 +309,11 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
       }),
   },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
+  {
+    name: 'delete statistics of receivers',
+    pauseSeconds: 3_600,
+    run: (deps) => expireStatistics(deps),
+  },
   {
     name: 'delete idempotency keys',
     pauseSeconds: 60,

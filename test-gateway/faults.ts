@@ -17,6 +17,11 @@ export const faultKinds = [
   'error_after',
   /** A 400 without an effect: the payment is being processed, and takes no cancellation yet. */
   'processing',
+  /**
+   * A 400 without a charge: no acquirer can charge the stored card now. Hyperswitch has saved the
+   * payment by then.
+   */
+  'no_acquirer',
   /** Closes the connection before the effect. */
   'drop_before',
   /** Closes the connection after the effect. */

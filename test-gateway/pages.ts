@@ -88,13 +88,13 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
       html(response, 400, challengePage(context, intent));
       return true;
     }
-    goBack(context, response, decide(context, id, secret, decision), decision);
+    goBack(response, decide(context, id, secret, decision), decision);
     return true;
   }
   // The page was opened again after it was answered: from the browser's history, or in a second
   // tab.
   if (awaitsBank(context, intent)) html(response, 200, challengePage(context, intent));
-  else goBack(context, response, intent, 'approve');
+  else goBack(response, intent, 'approve');
   return true;
 }
 
@@ -127,15 +127,10 @@ function stripeReturn({ object }: Challenged, decision: Decision): Record<string
   };
 }
 
-function goBack(
-  context: Context,
-  response: ServerResponse,
-  intent: Challenged,
-  decision: Decision,
-): void {
+function goBack(response: ServerResponse, intent: Challenged, decision: Decision): void {
   const url = new URL(intent.hidden.return_url ?? 'about:blank');
   const parameters = intent.hidden.hyperswitch
-    ? hyperswitchReturn(context, intent)
+    ? hyperswitchReturn(intent)
     : stripeReturn(intent, decision);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   response.writeHead(303, {

@@ -5,7 +5,7 @@ import { withFault } from '../faults.ts';
 import { header, isSame, readBody, readJson, send, UnreadableRequest } from '../http.ts';
 import { newId } from '../objects/made.ts';
 import { contextFor, type Running } from '../running.ts';
-import { busy, failure, HyperswitchError, UnreadableBody } from './errors.ts';
+import { busy, failure, HyperswitchError, LateRefusal, UnreadableBody } from './errors.ts';
 import { findOperation, type Operation } from './routes.ts';
 
 /** Answers the part of Hyperswitch's API that Tranche uses. */
@@ -62,13 +62,16 @@ async function call(
   const fault = faults.strike({ method, path: url.pathname, key });
   if (fault?.fault === 'too_many') throw new HyperswitchError(429, 'HE_00', 'Too many requests');
   const decline = fault?.fault === 'decline' ? refusalNamed(fault.decline_code) : null;
-  const context = { ...contextFor(running, request, !isPublishable), decline };
+  const known = contextFor(running, request, !isPublishable);
+  const hasAgreements = known.account.hasAgreements && fault?.fault !== 'no_acquirer';
+  const context = { ...known, decline, account: { ...known.account, hasAgreements } };
   const work = () => {
     if (fault?.fault === 'error_before') return failure();
     try {
       const answer = store.write(context.merchant, () =>
-        operation.run(context, body, objectId, isPublishable),
+        runOrRefuseLate(() => operation.run(context, body, objectId, isPublishable)),
       );
+      if (answer instanceof LateRefusal) throw answer;
       check(operation.answer, answer);
       return fault?.fault === 'error_after' ? failure() : { status: 200, body: answer };
     } catch (error) {
@@ -84,6 +87,16 @@ async function call(
     });
   } finally {
     for (const id of locks) locked.delete(id);
+  }
+}
+
+/** Returns a late refusal, so that what was written before it is committed. */
+function runOrRefuseLate(run: () => object): object {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof LateRefusal) return error;
+    throw error;
   }
 }
 

@@ -12,6 +12,9 @@ export class HyperswitchError extends Error {
   }
 }
 
+/** A refusal after a payment was saved. What has been written stays. */
+export class LateRefusal extends HyperswitchError {}
+
 /** A body that does not have the form that the server expects. */
 export class UnreadableBody extends Error {
   readonly body: object;
@@ -27,6 +30,10 @@ export const missing = (what: string) =>
 
 export const invalidValue = (field: string) =>
   new HyperswitchError(400, 'IR_07', `Invalid value provided: ${field}`);
+
+/** Only the largest amount is a rule of the server. The acquirer has all other rules. */
+export const amountTooLarge = () =>
+  new HyperswitchError(400, 'IR_16', 'amount should not be more than 999999999');
 
 /** The payment's state does not allow the action. */
 export const wrongStatus = (action: string, status: string) =>

@@ -32,7 +32,7 @@ const errorOf = (kept: KeptPayment) =>
 
 const amountOf = (kept: KeptPayment) => (isSetup(kept) ? 0 : kept.object.amount);
 
-export function statusOf(context: Context, kept: KeptPayment): Status {
+export function statusOf(kept: KeptPayment): Status {
   const { status } = kept.object;
   if (status === 'requires_action') return 'requires_customer_action';
   if (status === 'canceled') return 'cancelled';
@@ -41,11 +41,13 @@ export function statusOf(context: Context, kept: KeptPayment): Status {
     const isPart = !isSetup(kept) && kept.object.amount_received < kept.object.amount;
     return isPart ? 'partially_captured' : 'succeeded';
   }
-  if (errorOf(kept)) return 'failed';
-  return isExpired(context, kept) ? 'expired' : 'requires_payment_method';
+  return errorOf(kept) ? 'failed' : 'requires_payment_method';
 }
 
-/** A client secret can be used only for some time after the payment was created. */
+/**
+ * A client secret can be used only for some time after the payment was created. The payment keeps
+ * its status after that.
+ */
 export function isExpired(context: Context, { hidden, merchant }: KeptPayment): boolean {
   const expires_at = hidden.hyperswitch?.expires_at;
   return expires_at !== undefined && context.timeOf(merchant) > expires_at;
@@ -54,7 +56,7 @@ export function isExpired(context: Context, { hidden, merchant }: KeptPayment): 
 export function presentPayment(context: Context, kept: KeptPayment): PaymentAnswer {
   const { object, hidden } = kept;
   const part = hidden.hyperswitch;
-  const status = statusOf(context, kept);
+  const status = statusOf(kept);
   const amount = amountOf(kept);
   const suffix = isSetup(kept) ? null : kept.object.statement_descriptor_suffix;
   const isTaken = status === 'succeeded' || status === 'partially_captured';
@@ -261,10 +263,10 @@ function authenticationOf(secure: Secure | null): PaymentAnswer['external_authen
 }
 
 /** The parameters that Hyperswitch adds to the return URL after a challenge. */
-export function returnParameters(context: Context, kept: KeptPayment): Record<string, string> {
+export function returnParameters(kept: KeptPayment): Record<string, string> {
   return {
     payment_id: kept.object.id,
-    status: statusOf(context, kept),
+    status: statusOf(kept),
     payment_intent_client_secret: kept.object.client_secret ?? '',
     amount: String(amountOf(kept)),
   };

@@ -11,7 +11,15 @@ import { makePaymentIntent } from '../objects/payment-intent.ts';
 import { makeSetupIntent } from '../objects/setup-intent.ts';
 import type { Kept } from '../store.ts';
 import { usableCustomer } from './customers.ts';
-import { HyperswitchError, invalidValue, missing, UnreadableBody, wrongStatus } from './errors.ts';
+import {
+  amountTooLarge,
+  HyperswitchError,
+  invalidValue,
+  LateRefusal,
+  missing,
+  UnreadableBody,
+  wrongStatus,
+} from './errors.ts';
 import {
   findPayment,
   isExpired,
@@ -59,8 +67,20 @@ function checkSecret(context: Context, payment: KeptPayment, caller: Caller): vo
   }
 }
 
-function checkNewPayment(context: Context, given: NewPayment): void {
-  if (!currencies.has(given.currency)) throw invalidValue('currency');
+/**
+ * Checks in the server's order: it looks for the stored card before it compares ids. Returns the
+ * card that is charged at once, if any.
+ */
+function checkNewPayment(context: Context, given: NewPayment): Kept<'payment_method'> | null {
+  if (!currencies.has(given.currency)) throw new UnreadableBody('currency: unknown variant');
+  checkMembers(context, given, given.amount, given.customer_id ?? null);
+  if (given.confirm && !(given.off_session && given.recurring_details)) {
+    throw missingParam('recurring_details');
+  }
+  const method =
+    given.confirm && given.recurring_details
+      ? storedCard(context, given.recurring_details.data, given.customer_id)
+      : null;
   const id = given.payment_id ?? '';
   if (id !== '' && findPayment(context, id) !== null) {
     throw new HyperswitchError(
@@ -74,10 +94,7 @@ function checkNewPayment(context: Context, given: NewPayment): void {
   if (given.setup_future_usage && customer === null) throw missingParam('customer_id');
   if (given.amount === 0 && given.setup_future_usage !== 'off_session')
     throw invalidValue('amount');
-  checkMembers(context, given, given.amount, given.customer_id ?? null);
-  if (given.confirm && !(given.off_session && given.recurring_details)) {
-    throw missingParam('recurring_details');
-  }
+  return method;
 }
 
 /** The rules for members that may still change. */
@@ -87,7 +104,9 @@ function checkMembers(
   amount: number,
   customer: string | null,
 ): void {
-  if (amount > 0 && amountProblem(context, amount, customer) !== null) throw invalidValue('amount');
+  if (amount > 0 && amountProblem(context, amount, customer) === 'too_large') {
+    throw amountTooLarge();
+  }
   const suffix = given.billing_descriptor?.statement_descriptor_suffix ?? null;
   if (suffix !== null && descriptorProblem(context, suffix) !== null) {
     throw invalidValue('billing_descriptor');
@@ -102,7 +121,7 @@ const texts = (metadata: Record<string, unknown> | null | undefined): Record<str
   Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, String(value)]));
 
 export function createPayment(context: Context, given: NewPayment): object {
-  checkNewPayment(context, given);
+  const method = checkNewPayment(context, given);
   const payment = makePayment(context, given);
   payment.hidden.hyperswitch = {
     expires_at: context.now + (given.session_expiry ?? sessionSeconds),
@@ -112,11 +131,26 @@ export function createPayment(context: Context, given: NewPayment): object {
     mit_category: given.mit_category ?? null,
     isMandate: Boolean(given.mandate_data),
   };
-  if (given.confirm && given.recurring_details && !isSetup(payment)) {
-    const method = storedCard(context, given.recurring_details.data, given.customer_id);
-    confirmIntent(context, payment, method, true);
-  } else savePayment(context, payment);
+  savePayment(context, payment);
+  if (method !== null && !isSetup(payment)) {
+    if (!context.account.hasAgreements) throw noAcquirer();
+    confirmIntent(asAcquirer(context, payment), payment, method, true);
+  }
   return presentPayment(context, payment);
+}
+
+/** The server chooses an acquirer after it has saved the payment. */
+const noAcquirer = () =>
+  new LateRefusal(
+    400,
+    'IR_39',
+    'No eligible connector was found for the current payment method configuration',
+  );
+
+/** The acquirer declines an amount that is too small. The server would accept it. */
+function asAcquirer(context: Context, { object }: Kept<'payment_intent'>): Context {
+  const isSmall = object.amount < context.account.amountMin;
+  return isSmall ? { ...context, decline: refusalNamed('amount_too_small') } : context;
 }
 
 function makePayment(context: Context, given: NewPayment): KeptPayment {
@@ -149,27 +183,20 @@ function savePayment({ store }: Context, payment: KeptPayment): void {
 
 /** A card that was stored for the customer and has not been removed since. */
 function storedCard(
-  { store, account }: Context,
+  { store }: Context,
   id: string,
   customer: string | null | undefined,
 ): Kept<'payment_method'> {
   const method = store.find('payment_method', id);
   const isTheirs = method !== null && customer && method.object.customer === customer;
   if (!isTheirs) throw missing('Payment method');
-  if (!account.hasAgreements) {
-    throw new HyperswitchError(
-      400,
-      'IR_39',
-      'required payment method is not configured or configured incorrectly for all configured connectors',
-    );
-  }
   return method;
 }
 
 /** Changes a payment for which no card has been entered yet. */
 export function updatePayment(context: Context, given: ChangedPayment, id: string): object {
   const payment = openedPayment(context, id);
-  const status = statusOf(context, payment);
+  const status = statusOf(payment);
   if (status !== 'requires_payment_method') throw wrongStatus('update', status);
   const customer = payment.object.customer === null ? null : String(payment.object.customer);
   checkMembers(context, given, given.amount ?? 0, customer);
@@ -201,7 +228,7 @@ export function confirmPayment(
 ): object {
   const payment = openedPayment(context, id);
   checkSecret(context, payment, { isPublishable, client_secret: given.client_secret });
-  const status = statusOf(context, payment);
+  const status = statusOf(payment);
   if (status !== 'requires_payment_method') throw wrongStatus('confirm', status);
   const card = given.payment_method_data?.card;
   if (given.payment_method !== 'card' || !card) throw missingParam('payment_method_data');
@@ -224,7 +251,7 @@ export function confirmPayment(
   const made = { card: read.card.name, exp_month, exp_year };
   const method = makePaymentMethod({ merchant: payment.merchant, now }, made);
   if (isSetup(payment)) confirmSetup(context, payment, method);
-  else confirmIntent(context, payment, method, false);
+  else confirmIntent(asAcquirer(context, payment), payment, method, false);
   return presentPayment(context, payment);
 }
 
@@ -240,7 +267,7 @@ export function capturePayment(
   id: string,
 ): object {
   const payment = openedPayment(context, id);
-  const status = statusOf(context, payment);
+  const status = statusOf(payment);
   if (isSetup(payment) || status !== 'requires_capture') {
     throw new HyperswitchError(
       400,
@@ -297,7 +324,7 @@ export function cancelPayment(
   id: string,
 ): object {
   const payment = openedPayment(context, id);
-  const status = statusOf(context, payment);
+  const status = statusOf(payment);
   if (uncancellable.includes(status)) throw wrongStatus('cancel', status);
   const reason = given.cancellation_reason ?? null;
   if (isSetup(payment)) cancelSetup(context, payment, reason);

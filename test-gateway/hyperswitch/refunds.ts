@@ -39,7 +39,7 @@ function present({ object, merchant }: Kept<'refund'>, context: Context) {
 function chargeToRefund(context: Context, payment_id: string): Kept<'charge'> {
   const payment = findPayment(context, payment_id);
   if (payment === null) throw missing('Payment');
-  const status = statusOf(context, payment);
+  const status = statusOf(payment);
   const isTaken = status === 'succeeded' || status === 'partially_captured';
   const charge = isSetup(payment)
     ? null

@@ -273,6 +273,29 @@ test('no event is sent if its kind is disabled, for a revoked integration, or fo
   assert.equal(statuses('/modern').length, 3);
 });
 
+test('an intermediary gets the refunds and disputes of its orders while it manages their merchant', async () => {
+  const account = await createAccount(paying.service);
+  const managed_merchant_ids = [
+    account.merchant.id,
+    (await createAccount(paying.service)).merchant.id,
+  ];
+  const { deps } = paying.service;
+  const issued = { managed_merchant_ids, refund_mode: 'manual' } as const;
+  const platform = await createIntegration(deps, 'nomsa', issued);
+  await events(platform, '--enable', 'refunds,disputes', '--url', `${paying.receiver.url}/manager`);
+  const { merchant } = account;
+  const shopper = await bought({ ...platform, merchant }, { merchant_id: merchant.id });
+  await paying.pass({ days: 2 });
+  await refundOf(account, shopper);
+  await paying.work();
+  assert.equal(statuses('/manager').length, 3);
+  await manageMerchants(deps, 'nomsa', { id: platform.id, add: [], remove: [merchant.id] });
+  await refundOf(account, shopper);
+  await openDispute(paying, shopper);
+  await paying.work();
+  assert.equal(statuses('/manager').length, 3);
+});
+
 test('an address that callbacks may not reach is refused, and a wrong kind is named', async () => {
   const account = await createAccount(paying.service);
   const enable = ['integrations', 'events', account.id, '--enable', 'refunds'];

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { readConfig } from '#config.ts';
+import { findSteps } from '#operating/operations/home.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import { expireAttempts } from '#purchases/callbacks/delivery/expire-attempts.ts';
+import { expireStatistics } from '#purchases/callbacks/delivery/expire-statistics.ts';
 import { formHeaders } from '#purchases/callbacks/delivery/legacy-form.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { startWorker } from '#worker.ts';
@@ -230,6 +233,38 @@ describe('attempts expire', () => {
     await expire();
     const { attempts_expired, tried } = await readCallback(service, ids[7] ?? '');
     assert.deepEqual([attempts_expired, tried.length], [1, 0]);
+  });
+
+  test('and with them what is known about a receiver that got nothing since', async (t) => {
+    const { account, receiver, read } = await deliver(t, () => ({ status: 500 }));
+    const known = async () => {
+      await writeDestinationStatistics(service.deps);
+      while ((await expireStatistics(service.deps, 1)) > 0);
+      const tables = ['destination_days', 'destination_states', 'destinations'];
+      const { rows } = await service.deps.database.pool.query(
+        tables
+          .map((name) => `select count(*)::int from ${name} where merchant_id = $1`)
+          .join(' union all '),
+        [account.merchant.id],
+      );
+      return rows.map(({ count }) => count);
+    };
+    days(29);
+    assert.deepEqual(await known(), [1, 1, 1]);
+    await deliverDueCallbacks(service.deps);
+    days(29);
+    assert.deepEqual(await known(), [2, 1, 1], 'it was tried again');
+    days(3);
+    assert.deepEqual(await known(), [1, 0, 0]);
+    days(29);
+    assert.deepEqual(await known(), [0, 0, 0]);
+    receiver.answer = () => ({});
+    await retriggerCallback(service.deps, 'nomsa', (await read()).id);
+    assert.deepEqual(await known(), [1, 1, 0]);
+    days(62);
+    assert.deepEqual(await known(), [0, 0, 0]);
+    const steps = await findSteps(service.deps.database.db, account.merchant.id);
+    assert.ok(steps.callback_delivered, 'the merchant has still got a callback');
   });
 
   test('by the worker', async (t) => {

@@ -14,7 +14,7 @@ import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
-import { hasCommitted } from '#platform/database/deadline.ts';
+import { currentDeadline, type Deadline, hasCommitted } from '#platform/database/deadline.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -41,7 +41,13 @@ import {
 } from '../support/money.ts';
 import { assertSound, endPayouts, type Paying, startPaying } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
-import { type Account, createAccount, liftLimits, rules } from '../support/service.ts';
+import {
+  type Account,
+  createAccount,
+  liftLimits,
+  rules,
+  startService,
+} from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
 let paying: Paying;
@@ -909,11 +915,14 @@ describe('a bulk action', () => {
     assert.deepEqual(await doubtOf(payees[0] as Account), [false, false]);
     const ids: string[] = [];
     const problems: string[] = [];
+    const begun: string[] = [];
     for (const payee of payees) ids.push((await findDraft(payee)).id);
     const run = async (by: ConsolePerson, url: string, more = {}) => {
       const { id } = await done(post(by, url, { ids, ...more }));
+      paying.clock.advance({ seconds: 1 });
       await work();
       const { body } = await askExactly(console(), by, 'GET', `/api/bulk-actions/${id}`);
+      begun.push(id);
       problems.push(...body.problems.map(({ problem }: { problem: string }) => problem));
       const { rows } = await paying.service.deps.database.pool.query(
         'select distinct status from payouts where id = any($1)',
@@ -931,6 +940,24 @@ describe('a bulk action', () => {
     await done(post(first, '/api/payouts/export'));
     const paidBy = { bank_reference: 'FT40' };
     assert.deepEqual(await run(second, '/api/payouts/paid', paidBy), [2, 0, 'paid']);
+    // A process that died between an item and its progress repeats the item. What the bulk action
+    // did itself is not a failure, and what was refused is refused again.
+    const { rows: repeated } = await paying.service.deps.database.pool.query(
+      `update bulk_actions set position = '1', done = least(done, 1), failed = least(failed, 1),
+         finished_at = null, due_at = created_at
+       where id = any($1) returning id`,
+      [begun.slice(1)],
+    );
+    assert.equal(repeated.length, 4);
+    await work();
+    const { rows: outcomes } = await paying.service.deps.database.pool.query(
+      'select done, failed from bulk_actions where id = any($1) order by array_position($1, id)',
+      [begun.slice(1)],
+    );
+    assert.deepEqual(
+      outcomes.map((row) => `${row.done} ${row.failed}`),
+      ['2 0', '0 2', '2 0', '2 0'],
+    );
     await refused(404, post(first, '/api/payouts/approve', { ids: [`${shopper.id}:1`] }));
     for (const bad of [`${ids[0]}`, `${ids[0]}:0`, `${'-'.repeat(36)}:1`]) {
       await refused(422, post(first, '/api/payouts/approve', { ids: [bad] }));
@@ -1337,6 +1364,28 @@ describe('the actions of the command line', () => {
       [merchant.id, id],
     );
     await done(create(own));
+  });
+
+  test('a change of a merchant’s rules and page never says that nothing was done if a part was', async () => {
+    const { merchant } = await createAccount(paying.service);
+    const url = `/api/merchants/${merchant.id}`;
+    const admin = await person();
+    const { pool } = paying.service.deps.database;
+    await pool.query(
+      "alter table merchants add constraint of_the_test check (short_name <> 'Refused')",
+    );
+    for (const [more, expected, threshold] of [
+      [{ no_fees: false, was: { no_fees: true } }, [409, 'refused'], null],
+      [{ short_name: 'Refused' }, [503, 'outcome_unknown'], 1],
+    ] as const) {
+      const change = { four_eyes_above: 1, ...more };
+      const { status, body } = await askExactly(console(), admin, 'PATCH', url, change);
+      assert.deepEqual([status, body.error.code], expected);
+      assert.equal(body.error.message.startsWith('The rules were changed.'), threshold !== null);
+      const now = await askExactly(console(), admin, 'GET', url);
+      assert.equal(now.body.four_eyes_above, threshold);
+    }
+    await pool.query('alter table merchants drop constraint of_the_test');
   });
 
   test('a change of what another person has changed meanwhile is refused, and undoes nothing', async () => {
@@ -1885,9 +1934,13 @@ describe('the money of merchants', () => {
   });
 
   test('evidence is read, staged and submitted once, and a lost dispute is accepted', async () => {
-    const [shopper, other] = [await paid(), await paid()];
+    const [shopper, other, third] = [await paid(), await paid(), await paid()];
     await paying.pass({ days: 2 });
-    const finance = await person('finance', 'Fikile Finance');
+    const merchant = paying.account.merchant.id;
+    const finance = await addPerson(paying.service, {
+      ...{ roles: ['finance', 'on-call'], name: 'Fikile Finance' },
+      merchant_ids: [merchant, (await createAccount(paying.service)).merchant.id],
+    });
     const id = await openDispute(paying, shopper);
     const url = `/api/disputes/${id}`;
     const { body: open } = await askExactly(console(), finance, 'GET', url);
@@ -1953,6 +2006,22 @@ describe('the money of merchants', () => {
     assert.deepEqual([lost.status, lost.is_pausing], ['lost', true]);
     const resumed = await done(post(finance, `${second}/resume`));
     assert.equal(resumed.is_pausing, false);
+    const { deps } = paying.service;
+    await changePage(deps, 'test', { id: merchant, contact: 'help@bean.example' });
+    await done(post(finance, `/api/disputes/${await openDispute(paying, third)}/ask`));
+    await done(post(finance, `/api/merchants/${merchant}/clock`, { by_seconds: 60 }));
+    const { rows } = await deps.database.pool.query(
+      'select action, merchant_id from operator_actions where person_id = $1 order by number',
+      [finance.id],
+    );
+    const verbs = ['stage', 'submit', 'accept', 'accept', 'rest', 'ask'];
+    assert.deepEqual(
+      rows,
+      [...verbs.map((verb) => `disputes ${verb}`), 'clock advance'].map((action) => ({
+        ...{ action, merchant_id: merchant },
+      })),
+      'each is in the audit of the merchant, although the person has another one too',
+    );
     await assertSound(paying);
   });
 
@@ -2445,4 +2514,24 @@ test('no story is offered where there are orders, and one is played at a time', 
   assert.equal(await offered(viewer), null, 'a viewer moves no clock');
   await done(post(admin, '/api/sandbox/story'));
   assert.deepEqual(played, [], 'one story at a time');
+});
+
+test('a story has no deadline, although the request that begins it has one', async (t) => {
+  const service = await startService();
+  const empty = await openConsole(service);
+  t.after(async () => {
+    await empty.close();
+    await service.close();
+  });
+  const { deps } = service;
+  const deadlines: Deadline[] = [];
+  deps.console.story = {
+    isPlaying: () => false,
+    play: () => deadlines.push(currentDeadline(deps.clock)),
+  };
+  const admin = await addPerson(service, { roles: ['admin'] });
+  await done(askExactly({ app: empty, deps }, admin, 'POST', '/api/sandbox/story'));
+  const [deadline] = deadlines;
+  // Only the deadline of work without a request has a time of its own for locks.
+  assert.ok(deadlines.length === 1 && deadline?.lockEndsAt !== undefined);
 });

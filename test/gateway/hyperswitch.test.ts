@@ -140,7 +140,7 @@ describe('a payment', () => {
     now += 1_000;
     await refuses(confirm(short, '4242424242424242'), 400, 'IR_08');
     const { body } = await call('GET', `/payments/${short.payment_id}`);
-    assert.equal(body.status, 'expired');
+    assert.equal(body.status, 'requires_payment_method');
   });
 
   test('of nothing stores a card, which is charged later and removed', async () => {
@@ -148,9 +148,9 @@ describe('a payment', () => {
     const { body: verified } = await confirm(payment, '4242424242424242');
     assert.deepEqual([verified.status, verified.amount], ['succeeded', 0]);
     const { payment_method_id: data, customer_id } = verified;
-    const charge = () =>
+    const charge = (payment_id = ownId('pay')) =>
       call('POST', '/payments', {
-        payment_id: ownId('pay'),
+        payment_id,
         amount: 20_000,
         currency: 'ZAR',
         confirm: true,
@@ -159,10 +159,19 @@ describe('a payment', () => {
         recurring_details: { type: 'payment_method_id', data },
         mit_category: 'installment',
       });
-    assert.equal((await charge()).body.status, 'succeeded');
+    const { payment_id: charged, status } = (await charge()).body;
+    assert.equal(status, 'succeeded');
+    // Without an acquirer the payment is saved all the same.
+    const payment_id = ownId('pay');
+    await local.fault({ fault: 'no_acquirer', key_contains: payment_id });
+    await refuses(charge(payment_id), 400, 'IR_39');
+    await refuses(charge(payment_id), 400, 'HE_01');
+    const { body: saved } = await call('GET', `/payments/${payment_id}`);
+    assert.equal(saved.status, 'requires_payment_method');
     assert.equal((await call('DELETE', `/payment_methods/${data}`)).body.deleted, true);
     await refuses(call('DELETE', `/payment_methods/${data}`), 404, 'HE_02');
-    await refuses(charge(), 404, 'HE_02');
+    // The card is looked up before the ids are compared.
+    await refuses(charge(payment_id), 404, 'HE_02');
     // A cursor includes its payment, and `starting_after` gives the newer ones.
     const listed = async (query: string) => {
       const { body } = await call('GET', `/payments/list?customer_id=${customer_id}&${query}`);
@@ -170,13 +179,14 @@ describe('a payment', () => {
       return body.data.map((one: Answer['body']) => [one.payment_id, one.amount_received]);
     };
     const [[newest]] = await listed('limit=1');
-    const both = [
+    const all = [
       [newest, null],
+      [charged, null],
       [payment.payment_id, null],
     ];
-    assert.deepEqual(await listed(`ending_before=${newest}`), both);
+    assert.deepEqual(await listed(`ending_before=${newest}`), all);
     assert.deepEqual(await listed(`starting_after=${newest}`), [[newest, null]]);
-    assert.deepEqual(await listed(`starting_after=${payment.payment_id}`), both);
+    assert.deepEqual(await listed(`starting_after=${payment.payment_id}`), all);
   });
 });
 
@@ -220,6 +230,13 @@ describe('refused as the real one refuses it', () => {
       await refuses(call('POST', '/payments', { ...good, ...given }), 400, 'IR_06');
     });
   }
+
+  test('an amount that is too large; one that is too small is declined by the acquirer', async () => {
+    const made = (amount: number) => call('POST', '/payments', { amount, currency: 'ZAR' });
+    await refuses(made(1_000_000_000), 400, 'IR_16');
+    const { body } = await confirm(await begin({ amount: 999 }), '4242424242424242');
+    assert.deepEqual([body.status, body.error_code], ['failed', 'amount_too_small']);
+  });
 
   test('a second payment under one id, and an unknown one', async () => {
     const { payment_id } = await begin();

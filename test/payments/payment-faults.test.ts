@@ -37,7 +37,9 @@ const calls = {
 };
 
 // The SDK repeats a dropped request, so drop it twice. A slow answer comes after we gave up.
-const kinds = faultKinds.filter((kind) => kind !== 'decline' && kind !== 'processing');
+const kinds = faultKinds.filter(
+  (kind) => kind !== 'decline' && kind !== 'processing' && kind !== 'no_acquirer',
+);
 const strike = (call: keyof typeof calls, fault: (typeof kinds)[number], more = {}) =>
   paying.gateway.fault({
     fault,

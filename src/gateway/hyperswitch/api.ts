@@ -10,18 +10,22 @@ import { hyperswitchSettings } from './settings.ts';
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string | null;
+  /** Whether the gateway refuses the amount. Only its message says so. */
+  readonly refusesAmount: boolean;
   readonly requestId: string | null;
   readonly retryAfterMs: number | null;
 
   constructor(answer: {
     status: number;
     code: string | null;
+    refusesAmount: boolean;
     requestId: string | null;
     retryAfterMs: number | null;
   }) {
     super(`status ${answer.status}`);
     this.status = answer.status;
     this.code = answer.code;
+    this.refusesAmount = answer.refusesAmount;
     this.requestId = answer.requestId;
     this.retryAfterMs = answer.retryAfterMs;
   }
@@ -95,6 +99,9 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
   };
 }
 
+/** The server has one code for every wrong value, and one for every other precondition. */
+const amountMessage = /^(Invalid value provided: amount$|amount should not be more than )/;
+
 /** Beyond this number of payments, the ones that were asked about first are forgotten. */
 const askedMax = 10_000;
 
@@ -127,6 +134,7 @@ function readAnswer<T>(
   throw new ApiError({
     status,
     code: typeof code === 'string' ? code.slice(0, 20) : null,
+    refusesAmount: amountMessage.test(String(body?.error?.message)),
     requestId: typeof requestId === 'string' ? requestId.slice(0, 100) : null,
     retryAfterMs:
       typeof retryAfter === 'string' && /^\d{1,6}$/.test(retryAfter)
@@ -135,7 +143,7 @@ function readAnswer<T>(
   });
 }
 
-function readJson(text: string): { error?: { code?: unknown } } | null {
+function readJson(text: string): { error?: { code?: unknown; message?: unknown } } | null {
   try {
     return JSON.parse(text);
   } catch {
@@ -146,6 +154,9 @@ function readJson(text: string): { error?: { code?: unknown } } | null {
 export function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof ApiError && error.code !== null && codes.includes(error.code);
 }
+
+export const refusesAmount = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.refusesAmount;
 
 /** Hyperswitch codes that the adapter acts on. */
 export const codes = {

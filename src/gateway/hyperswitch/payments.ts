@@ -11,7 +11,7 @@ import {
 import { statementPrefix } from '#gateway/settings.ts';
 import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
-import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
+import { codes, fail, type HyperswitchApi, isCode, refusesAmount } from './api.ts';
 import { cardOf } from './card.ts';
 import { paymentId } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
@@ -41,7 +41,8 @@ type NewPayment = {
 /**
  * Creates a payment under our id. The gateway accepts each id once. If it already has a payment
  * under this id, returns that one, provided that it matches. Throws `ApiError` for any other
- * refusal.
+ * refusal. The server looks at the amount and the stored card before it compares ids, so it may
+ * refuse a request because of them although it has already made the payment.
  */
 export async function create(
   api: HyperswitchApi,
@@ -51,8 +52,9 @@ export async function create(
   try {
     return await api.call<Payment>('POST', '/payments', { merchant, body });
   } catch (error) {
-    if (!isCode(error, codes.exists)) throw error;
-    const found = await retrieve(api, merchant, body.payment_id);
+    const mayExist = isCode(error, codes.exists, codes.missing) || refusesAmount(error);
+    const found = mayExist ? await find(api, merchant, body.payment_id) : null;
+    if (found === null) throw error;
     // A payment that neither took nor holds money needs no comparison.
     if (['failed', 'cancelled', 'expired'].includes(found.status)) return found;
     if (found.amount !== body.amount || found.currency !== body.currency) {
@@ -167,7 +169,7 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
     return paymentState(made, merchant.now);
   } catch (error) {
     if (card !== null) return await declinedForGood(api, merchant, card.card_ref, error);
-    if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };
+    if (refusesAmount(error)) return { outcome: 'refused', detail: `amount ${error.code}` };
     fail(error);
   }
 }
@@ -206,7 +208,7 @@ async function declinedForGood(
   error: unknown,
 ): Promise<Extract<Charge, { outcome: 'declined' }>> {
   const isGone = isCode(error, codes.missing) && !(await hasCard(api, merchant, card_ref));
-  if (!isGone && !isCode(error, codes.invalidValue)) fail(error);
+  if (!isGone && !refusesAmount(error)) fail(error);
   const gone = { reason: 'processing_error', may_retry: false, card_key: null } as const;
   return { outcome: 'declined', payment_ref: null, decline: isGone ? gone : amountRefused };
 }

@@ -75,7 +75,7 @@ export type Steps = {
   bank_account: boolean;
 };
 
-/** The steps towards going live that the service can observe. Each is one index look-up. */
+/** The steps towards going live that the service can observe. Each is an index look-up or two. */
 export async function findSteps(db: Handle, merchant_id: string): Promise<Steps> {
   const hasList = (list: string) =>
     sql<boolean>`exists (select from list_totals
@@ -94,8 +94,11 @@ export async function findSteps(db: Handle, merchant_id: string): Promise<Steps>
         where merchant_id = ${merchant_id} order by number desc limit 1), false)`.as(
         'has_no_server',
       ),
+      // Statistics expire, so a merchant without any may have had a delivery long ago.
       sql<boolean>`exists (select from destination_days
-        where merchant_id = ${merchant_id} and delivered > 0)`.as('callback_delivered'),
+          where merchant_id = ${merchant_id} and delivered > 0)
+        or exists (select from callbacks
+          where merchant_id = ${merchant_id} and status = 'delivered')`.as('callback_delivered'),
       hasList('refund_requests').as('refund_requested'),
       sql<boolean>`exists (select from operator_actions
         where subject_id = ${merchant_id} and action = 'sandbox drill'

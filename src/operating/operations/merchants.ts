@@ -8,6 +8,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { logoBounds } from '#platform/shared/uploads.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { DoneInPart } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
 import { IdParams } from './list.schema.ts';
@@ -97,6 +98,12 @@ function withPlace(merchant: Row) {
 
 type Change = Viewer<ViewerDeps & LiftDeps>;
 
+/** Says that only the first of two actions was done. */
+function sayRulesChanged(cause: unknown): never {
+  const message = 'The rules were changed. The other changes may be missing. Reload and check.';
+  throw new DoneInPart(message, { cause });
+}
+
 export const merchantActions = {
   create: defineAction({
     url: '/api/merchants',
@@ -129,8 +136,6 @@ export const merchantActions = {
       const { was = {}, logo, ...members } = body;
       const named = (isWanted: (name: string) => boolean) =>
         Object.fromEntries(Object.entries(members).filter(([name]) => isWanted(name)));
-      const wasOf = (isWanted: (name: string) => boolean) =>
-        Object.fromEntries(Object.entries(was).filter(([name]) => isWanted(name)));
       const rules: Pick<typeof members, keyof typeof Rules> = named((name) =>
         Object.hasOwn(Rules, name),
       );
@@ -141,19 +146,23 @@ export const merchantActions = {
       const hasRules = Object.keys(rules).length > 0;
       const hasPage = Object.keys(page).length > 0;
       if (!hasRules && !hasPage) throw new BadInput('', 'Name something to change');
-      // The change consists of two actions, so a bad text is refused before the first of them.
+      // The change consists of two actions, so a bad text is refused before the first of them, and
+      // the first one compares everything that the person read.
       readPageChange(page);
       if (hasRules) {
         await changeRules(deps, operator, {
           id,
           ...rules,
-          was: wasOf((name) => name in Rules),
+          was,
           mayLiftReview: may('review.lift'),
           mayWidenBands: may('limits.raise'),
         });
       }
-      if (hasPage)
-        await changePage(deps, operator, { id, was: wasOf((name) => !(name in Rules)), ...page });
+      if (hasPage) {
+        const read = Object.entries(was).filter(([name]) => !Object.hasOwn(Rules, name));
+        const changed = changePage(deps, operator, { id, was: Object.fromEntries(read), ...page });
+        await (hasRules ? changed.catch(sayRulesChanged) : changed);
+      }
       return () => mustSeeMerchant(viewer, id);
     },
   }),

@@ -7,8 +7,8 @@ type Receiver = { integration_id: string; merchant_id: string; notify_url: strin
 /**
  * The integration that created a checkout, with the URL for its events: its `events_url`, or else
  * the checkout's notify_url, unless that is a v1 receiver, which accepts only forms. Returns null
- * if the integration did not ask for this kind of event, or if there is no such URL. The checkout
- * of a payment link may have no notify_url.
+ * if the integration did not ask for this kind of event, no longer acts for the merchant, or if
+ * there is no such URL. The checkout of a payment link may have no notify_url.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -20,6 +20,9 @@ export async function findCheckoutReceiver(
     from checkouts c join integrations i on i.id = c.integration_id
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}
       and i.revoked_at is null and ${kind} = any(i.events)
+      and (i.merchant_id = c.merchant_id or exists (
+        select from managed_merchants m
+        where m.integration_id = i.id and m.merchant_id = c.merchant_id))
       and (i.events_url is not null or (c.notify_url is not null and c.sealed_verify is null))`.execute(
     db,
   );

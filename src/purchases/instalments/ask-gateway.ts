@@ -4,6 +4,7 @@ import {
   type Gateway,
   type MerchantTime,
   OutcomeUnknown,
+  type PaymentState,
   RequestRefused,
   type SchemeData,
 } from '#gateway/gateway.ts';
@@ -32,12 +33,14 @@ export type Answer =
    */
   | { outcome: 'lost' };
 
+type AskDeps = { clock: Clock; gateways: Gateways };
+
 /**
  * Captures or charges a payment. If the gateway may have forgotten the key of an earlier request,
  * looks up the outcome of that request instead. Throws `OutcomeUnknown` like the gateway.
  */
 export async function askGateway(
-  deps: { clock: Clock; gateways: Gateways },
+  deps: AskDeps,
   merchant: Merchant,
   { instalment, collection, card, number_of_payments }: AskedCollection,
 ): Promise<Answer> {
@@ -63,11 +66,11 @@ export async function askGateway(
   }
   const { customer_ref, card_ref } = card;
   if (!isSafe) {
-    const answer = await lookUpCharge(gateway, time, collection, customer_ref);
+    const answer = await lookUpCharge(deps, gateway, time, collection, customer_ref);
     return unlessInFlight(deps, collection, answer);
   }
   if (mayBeCharged(merchant, instalment, collection, time.now)) {
-    const answer = await findCharge(gateway, time, collection, customer_ref);
+    const answer = await findCharge(deps, gateway, time, collection, customer_ref);
     if (answer !== null) return answer;
   }
   const charge = await gateway.charge({
@@ -108,11 +111,13 @@ function mayBeCharged(
  * and then uses its number and id again.
  */
 async function findCharge(
+  deps: AskDeps,
   gateway: Gateway,
   time: MerchantTime,
-  { id, checkout_id, instalment, amount }: Collection,
+  collection: Collection,
   customer_ref: string,
 ): Promise<Answer | null> {
+  const { id, checkout_id, instalment, amount } = collection;
   const wanted = { customer_ref, checkout_id, instalments: [instalment] };
   const states = await gateway.listInstalmentPayments(time, wanted);
   // Declined charges took nothing, and holds of the first payment are not charges.
@@ -125,15 +130,45 @@ async function findCharge(
     return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   // The collector does not touch a payment while an attempt of the shopper in this database is in
-  // flight. So the unconfirmed payments belong to attempts that a restored database has lost.
-  await voidUnconfirmed(gateway, time, states);
+  // flight. So the other unconfirmed payments belong to attempts that a restored database has lost.
+  const others = states.filter(({ attempt_id }) => attempt_id !== id);
+  await voidUnconfirmed(gateway, time, others);
   const own = states.find(({ attempt_id }) => attempt_id === id);
-  if (own?.outcome === 'voided') return declinedByVoid(own);
-  return own?.outcome === 'declined' ? own : null;
+  return own === undefined ? null : await declineOfCharge(deps, gateway, time, collection, own);
+}
+
+/**
+ * The decline of a charge that took nothing. A gateway may save a charge and then fail before it
+ * asks the acquirer. Such a charge is voided, but not while its request may be in flight: the
+ * gateway could still ask the acquirer afterwards, and take the money. `asked_at` is the time of
+ * the last request, before the one that is being made now.
+ */
+async function declineOfCharge(
+  { clock }: AskDeps,
+  gateway: Gateway,
+  time: MerchantTime,
+  { asked_at }: Collection,
+  state: PaymentState,
+): Promise<Answer> {
+  switch (state.outcome) {
+    case 'declined':
+      return state;
+    case 'begun':
+    case 'challenge':
+      if (mayBeInFlight(asked_at, clock.now())) {
+        throw new OutcomeUnknown('a charge that was not made yet may be in flight');
+      }
+      await voidUnconfirmed(gateway, time, [state]);
+      return declinedByVoid(state);
+    case 'voided':
+      return declinedByVoid(state);
+    default:
+      throw new OutcomeUnknown(`a charge without the shopper is ${state.outcome}`);
+  }
 }
 
 /** A request without an effect may still have one, until it can no longer be in flight. */
-function unlessInFlight({ clock }: { clock: Clock }, { asked_at }: Collection, answer: Answer) {
+function unlessInFlight({ clock }: AskDeps, { asked_at }: Collection, answer: Answer) {
   if (answer.outcome === 'lost' && mayBeInFlight(asked_at, clock.now())) {
     throw new OutcomeUnknown('a collection that was not found may be in flight');
   }
@@ -176,6 +211,7 @@ const isHoldOver = (
 ): boolean => Temporal.Instant.from(now).since(created_at).total('hours') >= holdDays * 24;
 
 async function lookUpCharge(
+  deps: AskDeps,
   gateway: Gateway,
   time: MerchantTime,
   collection: Collection,
@@ -183,17 +219,11 @@ async function lookUpCharge(
 ): Promise<Answer> {
   const state = await gateway.findPayment(time, { customer_ref, attempt_id: collection.id });
   if (state === null) return { outcome: 'lost' };
-  switch (state.outcome) {
-    case 'captured':
-      assertAmount(state.amount, collection.amount);
-      return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
-    case 'declined':
-      return state;
-    case 'voided':
-      return declinedByVoid(state);
-    default:
-      throw new OutcomeUnknown(`a charge without the shopper is ${state.outcome}`);
+  if (state.outcome !== 'captured') {
+    return await declineOfCharge(deps, gateway, time, collection, state);
   }
+  assertAmount(state.amount, collection.amount);
+  return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
 }
 
 function declinedByVoid({ payment_ref }: { payment_ref: string }): Answer {

@@ -1,5 +1,6 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
+import { isOurFailure } from './failure-reason.ts';
 import {
   claimBatchSize,
   claimsMax,
@@ -178,8 +179,12 @@ function countSlots({ destinations, flights, paces, milliseconds }: DispatchStat
 /** The reasons of deliveries that hung or whose host could not be reached. */
 const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
 
-/** The pace of a host after an exchange with it. */
-export function paceAfter({ reason, timings }: Pick<Exchange, 'reason' | 'timings'>): Pace {
+/**
+ * The pace of a host after an exchange with it. Null if the exchange failed because of us, which
+ * says nothing about the host.
+ */
+export function paceAfter({ reason, timings }: Pick<Exchange, 'reason' | 'timings'>): Pace | null {
+  if (isOurFailure(reason)) return null;
   const { total = 0 } = timings;
   if (slowReasons.has(reason ?? '') || total > slowMilliseconds) return 'slow';
   return total < quickMilliseconds ? 'quick' : 'steady';

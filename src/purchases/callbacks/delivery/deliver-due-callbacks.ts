@@ -245,7 +245,8 @@ function launch(deps: DeliveryDeps, dispatch: Dispatch, callback: Callback): voi
     dispatch.flights.delete(flight);
     dispatch.hasMoved = true;
     dispatch.delivered += 1;
-    if (exchange) dispatch.paces.set(host, paceAfter(exchange));
+    const pace = exchange && paceAfter(exchange);
+    if (pace) dispatch.paces.set(host, pace);
     dispatch.bell.ring();
   });
   const flight: Flight = { merchant_id, host, sentAt: null, ended };

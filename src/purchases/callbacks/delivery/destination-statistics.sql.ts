@@ -76,3 +76,66 @@ export async function advanceDestinationStates(
     )
     .execute();
 }
+
+type Day = { merchant_id: string; host: string; day: string };
+
+export async function listExpiredDays(db: Handle, before: string, rowsMax: number): Promise<Day[]> {
+  return await db
+    .selectFrom('destination_days')
+    .select(['merchant_id', 'host', 'day'])
+    .where('day', '<', before)
+    .limit(rowsMax)
+    .execute();
+}
+
+export async function deleteExpiredDays(
+  db: Handle,
+  merchant_id: string,
+  days: Pick<Day, 'host' | 'day'>[],
+): Promise<void> {
+  await sql`
+    delete from destination_days d
+    using unnest(${days.map(({ host }) => host)}::text[], ${days.map(({ day }) => day)}::date[])
+      as i (host, day)
+    where d.merchant_id = ${merchant_id} and d.host = i.host and d.day = i.day`.execute(db);
+}
+
+/** Destinations to which nothing was sent since the given time. */
+export async function listExpiredDestinations(
+  db: Handle,
+  cutoff: Timestamp,
+  rowsMax: number,
+): Promise<{ merchant_id: string; host: string }[]> {
+  return await db
+    .selectFrom('destination_states')
+    .select(['merchant_id', 'host'])
+    .where('last_attempt_at', '<', cutoff)
+    .limit(rowsMax)
+    .execute();
+}
+
+/** Deletes what is known about a merchant's destinations, unless something was sent meanwhile. */
+export async function deleteExpiredDestinations(
+  db: Handle,
+  merchant_id: string,
+  hosts: string[],
+  cutoff: Timestamp,
+): Promise<void> {
+  const deleted = await db
+    .deleteFrom('destination_states')
+    .where('merchant_id', '=', merchant_id)
+    .where('host', 'in', hosts)
+    .where('last_attempt_at', '<', cutoff)
+    .returning('host')
+    .execute();
+  if (deleted.length === 0) return;
+  await db
+    .deleteFrom('destinations')
+    .where('merchant_id', '=', merchant_id)
+    .where(
+      'host',
+      'in',
+      deleted.map(({ host }) => host),
+    )
+    .execute();
+}

@@ -137,6 +137,11 @@ export const commitBatchSize = 400;
 /** Expired attempts deleted in one transaction: few enough to keep locks short. */
 export const expireBatchSize = 1_000;
 
+/**
+ * How long the daily results of a destination are kept. The lists of destinations show fewer days.
+ */
+export const statisticsDays = 60;
+
 // Limits of one destination.
 
 /** Failures in a row before the operator is alerted. Fewer may be chance. */
