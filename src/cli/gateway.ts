@@ -20,9 +20,10 @@ const reconcileCommand = command({
 compares each with our rows, then looks for rows of ours that the gateway does not have. The
 gateway's fees are posted. --from and --to are dates in UTC; without them it reads everything. Each
 difference raises an alert, which \`tranche alerts close\` closes with a reason. If there are any,
-the exit code is 1. The service does the same once a day for the last 40 days. A run that was
-interrupted continues where it stopped if it is started again within a day with the same dates. It
-reads every gateway, or the one that --gateway names.
+the exit code is 1. Disputes are read from 180 days before --from, and a known one that changed after
+its end is read again and recorded. The service does the same once a day for the last 40 days. A run
+that was interrupted continues where it stopped if it is started again within a day with the same
+dates. It reads every gateway, or the one that --gateway names.
 
 --record is for the time after a restore from a backup: it also records what the gateway did and the
 database does not know, and lets money move again. What it cannot record is a difference, which
@@ -125,8 +126,9 @@ const feesCommand = command({
 FILE is CSV in UTF-8, or - for standard input. Its first line names the columns transaction_id,
 payment_id, type, amount, currency and created_at, in any order; others are ignored. The amount is
 in cents, negative for a fee that was returned. A fee without a payment_id belongs to the account.
-Each transaction_id counts once, so the same file can be read again after an interruption. --gateway
-names the gateway that the report is about, by default the first one in the settings.
+Each transaction_id counts once, so the same file can be read again after an interruption. A row
+with the transaction_id of another fee is not posted: the command names it, and the exit code is 1.
+--gateway names the gateway that the report is about, by default the first one in the settings.
 
   tranche gateway fees settlement-2026-11.csv`,
   positionals: ['FILE'],
@@ -143,6 +145,7 @@ names the gateway that the report is about, by default the first one in the sett
       return await importFees({ ...deps, log, gateway }, deps.operator, lines, progress);
     }).finally(() => terminal.endProgress());
     const { rows, posted, unknown, unknown_payments } = answer;
+    const { conflicting, conflicting_transactions } = answer;
     context.print(answer, () =>
       [
         `${plural(rows, 'row')}, ${plural(posted, 'fee')} posted.`,
@@ -153,9 +156,16 @@ names the gateway that the report is about, by default the first one in the sett
                 `${plural(unknown, 'fee belongs', 'fees belong')} to payments that are unknown here, not collected yet, or in another currency: ${unknown_payments.join(', ')}. Read the file again once those payments are recorded here.`,
               ),
             ]),
+        ...(conflicting === 0
+          ? []
+          : [
+              fill(
+                `${plural(conflicting, 'row has', 'rows have')} the transaction_id of another fee: ${conflicting_transactions.join(', ')}. They are not posted. Give each fee a transaction_id of its own, and read the file again.`,
+              ),
+            ]),
       ].join('\n\n'),
     );
-    return unknown === 0 ? 0 : 1;
+    return unknown + conflicting === 0 ? 0 : 1;
   },
 });
 

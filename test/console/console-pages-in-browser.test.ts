@@ -223,6 +223,28 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('This needs your passkey').waitFor({ state: 'detached' });
   });
 
+  test('a line of the balance without an order or a payout leads nowhere, and keys reach it', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.withSession(t, ['admin']);
+    await page.route(/\/api\/balance-lines/, async (route) => {
+      const response = await route.fetch();
+      const { data, ...rest } = await response.json();
+      const held = { ...data[0], id: crypto.randomUUID(), name: 'A reserve' };
+      const alone = { ...held, checkout_id: null, payout_id: null, client_reference_id: null };
+      await route.fulfill({ response, json: { ...rest, data: [alone, ...data] } });
+    });
+    await page.goto(`${url}/balance?merchant=${paying.account.merchant.id}`);
+    const rows = page.locator('table.rows tbody tr');
+    await rows.first().getByText('A reserve').first().waitFor();
+    assert.equal(await rows.first().getByRole('link').count(), 0);
+    const focused = () => page.evaluate<string>('document.activeElement.tagName');
+    await page.keyboard.press('j');
+    assert.equal(await focused(), 'SPAN');
+    await page.keyboard.press('j');
+    assert.equal(await focused(), 'A');
+    assert.deepEqual(complaints, []);
+  });
+
   // Axe sees each page at one of the three widths here, and at all of them in `test:long`.
   test('every page fits a phone, a desktop and a wide one, passes axe, and runs no foreign script', async (t) => {
     const { paying, url } = console;

@@ -310,6 +310,20 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await first.page.getByText('Payouts approved').waitFor();
     await first.page.getByRole('link', { name: /^TR/ }).last().click();
     await first.page.getByText(/^First Approver \(\S+@\S+\) approved it first\./).waitFor();
+    const viewer = await console.withSession(t, ['viewer']);
+    await viewer.page.goto(first.page.url());
+    await viewer.page.getByText('Another person has to approve it too.').waitFor();
+    const shop = await console.withSession(t, ['merchant-admin'], 'Shop Admin');
+    await paying.service.deps.database.pool.query(
+      `update people set merchant_ids = $1 where name = 'Shop Admin'`,
+      [[paying.account.merchant.id]],
+    );
+    await shop.page.goto(first.page.url());
+    await shop.page.getByText('Being approved').waitFor();
+    await shop.page.getByText('Account in use').waitFor();
+    for (const text of [/approved it first/, 'Approvals', /Two people/]) {
+      assert.equal(await shop.page.getByText(text).count(), 0, String(text));
+    }
     const second = await console.withSession(t, ['finance']);
     await second.page.goto(first.page.url());
     await second.page.getByText(/^First Approver \(\S+@\S+\) approved it first\./).waitFor();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
-import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { type DisputeState, OutcomeUnknown } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { stripeEvidence } from '#gateway/stripe/disputes.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
@@ -346,6 +346,47 @@ test('an ended dispute that the bank reopens withdraws the money and pauses the 
   assert.equal(mails.length, 3, 'a mail about the dispute, and one about each time it reopened');
   const end = await readAgain(deps, merchant, directly);
   assert.deepEqual([end.status, end.withdrawn, end.is_pausing], ['won', 0, false]);
+  await assertBooks();
+});
+
+test('a poll records what became of an ended dispute that it lists again, also without an event', async () => {
+  const { deps } = paying.service;
+  const gateway = gatewayOf(deps);
+  const shopper = await collected(1);
+  await dispute(shopper);
+  await decide(shopper, { outcome: 'won' });
+  let reads = 0;
+  /** Polls a gateway that lists the dispute and answers about it in another stage. */
+  const poll = async (stage: Partial<DisputeState>) => {
+    const [{ dispute_ref }] = await shopper.rows('disputes');
+    const inStage = (state: DisputeState) =>
+      state.dispute_ref === dispute_ref ? { ...state, ...stage } : state;
+    const listDisputes: typeof gateway.listDisputes = async (after) => {
+      const page = await gateway.listDisputes(after);
+      return { ...page, disputes: page.disputes.map(inStage) };
+    };
+    const read: typeof gateway.dispute = async (...of) => {
+      reads += 1;
+      return inStage(await gateway.dispute(...of));
+    };
+    const changed = { ...gateway, listDisputes, dispute: read };
+    await findNewDisputes({ ...deps, gateways: onlyGateway(changed) });
+    const [row] = await shopper.rows('disputes');
+    const kinds = (await shopper.rows('postings')).map(({ kind }) => kind);
+    const moved = kinds.filter((kind) => /withdrawn|reinstated/.test(kind));
+    return [row.status, row.is_pausing, moved.sort().join(' '), reads];
+  };
+  const asked = { status: 'needs_response', has_answer: false } as const;
+  const unread = ['won', false, 'reinstated withdrawn'];
+  assert.deepEqual(await poll({}), [...unread, 1], 'the decision');
+  assert.deepEqual(await poll({ ...asked, withdrawn: 0 }), [...unread, 1], 'an older answer');
+  const unknown = { ...asked, withdrawn: 90_000, unknown_status: 'lost_in_space' };
+  assert.deepEqual(await poll(unknown), [...unread, 1], 'a status that we do not know');
+  const reopened = ['needs_response', true, 'reinstated withdrawn withdrawn', 2];
+  assert.deepEqual(await poll({ ...asked, withdrawn: 90_000 }), reopened);
+  assert.deepEqual(await poll({ ...asked, withdrawn: 90_000 }), reopened, 'read once');
+  const ended = 'reinstated reinstated withdrawn withdrawn';
+  assert.deepEqual(await poll({}), ['won', false, ended, 3]);
   await assertBooks();
 });
 
@@ -1152,6 +1193,10 @@ test('an inquiry that was answered and becomes a dispute takes evidence again, a
   const before = (time: string) => Temporal.Instant.from(time).subtract({ hours: 48 }).toString();
   const alerts = () => alertsOf(paying, { ...shopper, id });
   await paying.pass(before(due_by));
+  const { merchant } = paying.account;
+  await tranche.json('merchants', 'page', merchant.id, '--contact', 'help@karoo.example');
+  const asked = await tranche.json('disputes', 'evidence', id, '--ask');
+  assert.notEqual(asked.asked_until, null);
   await tranche.json('disputes', 'evidence', id, '--stage');
   await tranche.json('disputes', 'evidence', id, '--submit');
   await tranche.refused(1, /its evidence was submitted/, 'disputes', 'accept', id);
@@ -1165,6 +1210,8 @@ test('an inquiry that was answered and becomes a dispute takes evidence again, a
     [escalated.status, escalated.withdrawn, escalated.submitted_at, escalated.warned_at],
     ['needs_response', 30_000, null, null],
   );
+  // The merchant was asked about the inquiry.
+  assert.deepEqual([escalated.asked_at, escalated.asked_until], [null, null]);
   await paying.pass(before(escalated.due_by));
   assert.deepEqual(await alerts(), [
     'dispute_opened',

@@ -9,11 +9,12 @@ import {
 } from '#checks/reconciliation/reconcile.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import type { Tranche } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
 import { gatewayOf, onlyGateway } from '../support/gateway.ts';
-import { refundNow } from '../support/money.ts';
+import { openDispute, refundNow } from '../support/money.ts';
 import {
   assertSound,
   commandsOf,
@@ -318,15 +319,15 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
   });
   expected.push(`unknown_to_us ${charge.payment_ref}`);
-  // Disputes that we have not found yet, and disputes that withdrew money although our rows say
-  // otherwise.
+  // A dispute that we have not found yet, and one that withdrew another amount than our row says.
   expected.push(`unknown_to_us ${await dispute(1)}`);
   await plant(
-    `other_state ${known}`,
+    `other_amount ${known}`,
     'disputes',
-    // An open dispute is read again anyway, and is not compared.
+    // An open dispute is read again anyway, and is not compared. An ended one does not reopen as
+    // long as no more money is withdrawn.
     [
-      "withdrawn = 0, status = 'won', closed_at = created_at, due_at = null",
+      "withdrawn = 40000, status = 'lost', closed_at = created_at, due_at = null",
       "withdrawn = 30000, status = 'needs_response', closed_at = null, due_at = created_at",
     ],
     ['dispute_ref = $1', known],
@@ -466,6 +467,53 @@ test('a dispute that is not recorded is a difference until it is found', async (
   assert.equal(await isFound(), true);
   await findNewDisputes(paying.service.deps);
   assert.equal(await isFound(), false);
+});
+
+test('an ended dispute that changed at the gateway is recorded, though it began before the range', async () => {
+  const { deps } = paying.service;
+  const gateway = gatewayOf(deps);
+  const shopper = await bought(1);
+  await paying.pass({ days: 2 });
+  const id = await openDispute(paying, shopper);
+  await tranche.json('disputes', 'accept', id);
+  const [{ dispute_ref, due_at }] = await shopper.rows('disputes');
+  assert.equal(due_at, null, 'it is not read again by itself');
+  /** Runs while the gateway says that the dispute was won after all. */
+  const run = async (problem: string | null) => {
+    const listRecords: Gateway['listRecords'] = async (kind, range) => {
+      const page = await gateway.listRecords(kind, range);
+      const records = page.records.map((record) =>
+        record.reference === dispute_ref
+          ? { ...record, amount: 0, state: 'nothing' as const }
+          : record,
+      );
+      return { ...page, records };
+    };
+    const dispute: Gateway['dispute'] = async (...of) => {
+      return { ...(await gateway.dispute(...of)), status: 'won', withdrawn: 0 };
+    };
+    const gateways = onlyGateway({ ...gateway, listRecords, dispute });
+    const money = { ...deps.money, problem: async () => problem };
+    // Daily runs begin to read forty days before today.
+    const from = timestamp(paying.clock.now().add({ hours: 24 * 100 }));
+    const { differences } = await reconcileRecords(
+      { ...deps, gateways, money },
+      { from, to: null },
+    );
+    const found = differences.filter(({ reference }) => reference === dispute_ref);
+    return found.map(({ kind, remedy }) => `${kind} ${remedy}`);
+  };
+  // After a restore, payments must be recorded before disputes.
+  const [reported = '', ...others] = await run('stopped');
+  assert.match(reported, /^other_state .*`tranche gateway reconcile` reads it again/);
+  assert.deepEqual(others, []);
+  assert.equal((await shopper.rows('disputes'))[0].status, 'lost');
+  assert.deepEqual(await run(null), []);
+  const [row] = await shopper.rows('disputes');
+  assert.deepEqual([row.status, row.withdrawn, row.is_pausing], ['won', 0, false]);
+  await findNewDisputes(deps);
+  await paying.work();
+  await assertSound(paying);
 });
 
 test('a range of dates reads only the records of that range', async () => {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { blockCheckout, unblockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { collectMerchantInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
@@ -441,6 +444,23 @@ describe('at the gateway', () => {
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
   });
 
+  test('a refund that fails leaves the retry of a declined payment as it was announced', async () => {
+    const shopper = await collected(1, cards.laterInsufficientFunds);
+    const payment = async (wanted: number) =>
+      (await shopper.rows('instalments')).find(({ number }) => number === wanted);
+    const { payment_ref: payment_intent } = await payment(1);
+    const done = await paying.gateway.call('POST', '/v1/refunds', { payment_intent });
+    assert.equal(done.status, 200);
+    const due = Temporal.Instant.from((await payment(2)).due_at);
+    await paying.pass(due.add({ hours: 25 }).toString());
+    const { declines, due_at } = await payment(2);
+    assert.deepEqual([declines, due_at], [2, timestamp(due.add({ hours: 72 }))]);
+    const refund = await refundNow(paying, shopper, 80_000);
+    assert.equal(refund.status, 'failed');
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+    assert.equal((await payment(2)).due_at, due_at);
+  });
+
   test('a refund that fails in part keeps what reached the card, and a retry refunds the rest only', async () => {
     const shopper = await collected(3);
     const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
@@ -461,6 +481,24 @@ describe('at the gateway', () => {
     assert.deepEqual([retried.status, retried.kept], ['failed', 66_667]);
     assert.equal((await accountsOf(shopper)).refunded, 66_667);
     assert.equal((await atGateway(shopper)).returned, 66_667 + 33_333);
+  });
+
+  test('who previews or retries a refund of a blocked checkout learns who has to release it', async () => {
+    const shopper = await collected(1);
+    const { payment_ref: payment_intent } = (await shopper.rows('instalments'))[0];
+    await paying.gateway.call('POST', '/v1/refunds', { payment_intent });
+    const refund = await refundNow(paying, shopper, 80_000);
+    assert.equal(refund.status, 'failed');
+    const key = { merchant_id: paying.account.merchant.id, checkout_id: shopper.id };
+    const at = timestamp(paying.clock.now());
+    const block = { reference: 'pi_1', alert_id: deps().random.uuid(), created_at: at };
+    await transaction(deps(), ({ db }) => blockCheckout(db, key, block));
+    const released = /blocked.*an operator has released it \(tranche gateway release\)\.$/;
+    const { warnings } = await previewRefund(deps(), shopper.id, 500);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0] ?? '', released);
+    await assert.rejects(retryRefund(deps(), 'nomsa', refund.id), released);
+    await transaction(deps(), ({ db }) => unblockCheckout(db, key, at));
   });
 
   test('a refund that the card network returns days later fails then, with an alert', async () => {

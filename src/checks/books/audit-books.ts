@@ -7,7 +7,7 @@ import type { Database, Handle } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { hasAlert } from '#record/alerts/alert.sql.ts';
+import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
   type AuditPosition,
@@ -51,8 +51,9 @@ export async function auditSlice(deps: {
   const found = range ? await range.find(deps.database, range.first, range.last) : [];
   for (const violation of found) {
     const detail = describeDifference(violation);
-    // Every round finds the difference again until it is repaired, but one alert is enough.
-    if (await hasAlert(db, 'books_differ', detail)) continue;
+    // Every round finds the difference again until it is repaired, but one open alert is enough.
+    const starts = [startOf(violation)];
+    if (await findAlertThatStarts(db, 'books_differ', starts, { isOpen: true })) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }
   if (range) await moveAudit(db, lease, range.position, found.length);
@@ -74,7 +75,19 @@ async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
 }
 
 export function describeDifference({ name, description, row }: Violation): string {
-  return `${name}, ${description}: ${JSON.stringify(row)}`;
+  return `${name}, ${description}: ${JSON.stringify({ ...keyOf(row), ...row })}`;
+}
+
+/** The columns that say which row differs. The others are figures, and change with every sale. */
+const isKey = (column: string) => /^(id|kind|number|instalment|attempt)$|_(id|ref)$/.test(column);
+
+const keyOf = (row: object) =>
+  Object.fromEntries(Object.entries(row).filter(([column]) => isKey(column)));
+
+/** The text of a difference up to its figures. It is the same in every round. */
+function startOf({ row, ...rule }: Violation): string {
+  const text = describeDifference({ ...rule, row: keyOf(row) });
+  return Object.keys(row).every(isKey) ? text : `${text.slice(0, -1)},`;
 }
 
 /**

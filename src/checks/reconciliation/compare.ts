@@ -24,6 +24,18 @@ export const remedies = {
 } as const;
 export type DifferenceKind = keyof typeof remedies;
 
+const disputeRemedy =
+  'Look the dispute up at the gateway. `tranche gateway reconcile` reads it again and records what became of it. If the difference stays, ask the gateway how much it has withdrawn.';
+
+type Differing = { kind: string; record_kind: string };
+
+/** Whether we know a dispute, and the gateway has withdrawn another amount by now. */
+export const isKnownDispute = ({ kind, record_kind }: Differing) =>
+  record_kind === 'dispute' && (kind === 'other_amount' || kind === 'other_state');
+
+export const remedyOf = (difference: Differing): string =>
+  isKnownDispute(difference) ? disputeRemedy : remedies[difference.kind as DifferenceKind];
+
 /** The text that follows the name of the gateway's record in an alert. */
 export const descriptions: Record<DifferenceKind, string> = {
   unknown_to_us: 'is unknown to us.',

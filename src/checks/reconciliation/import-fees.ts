@@ -7,7 +7,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
-import { listKnownFees, listPaidCheckouts } from './reconciliation.sql.ts';
+import { type KnownFee, listKnownFees, listPaidCheckouts } from './reconciliation.sql.ts';
 
 type ImportDeps = OperatorDeps & {
   database: Database;
@@ -46,15 +46,20 @@ export type ImportedFees = {
   /** How many payments this service does not know, and the first of them. */
   unknown: number;
   unknown_payments: string[];
+  /** How many rows have the id of another fee, and the first of these ids. */
+  conflicting: number;
+  conflicting_transactions: string[];
 };
 
 const batchSize = 500;
-const unknownShown = 20;
+const namesShown = 20;
+const halfRead =
+  'The lines before it were read, and nothing on this line or after it was posted. Correct the line, and read the file again.';
 
 /**
  * Posts the fees in an acquirer's settlement report, for a gateway that does not report them
  * (decision 0083). Each row counts once, by its transaction, so a report that was only half read
- * can be read again.
+ * can be read again. A row with the transaction of another fee is not posted, and is named.
  */
 export async function importFees(
   deps: ImportDeps,
@@ -67,11 +72,15 @@ export async function importFees(
       'This gateway reports its fees itself, and `tranche gateway reconcile` posts them.',
     );
   }
-  const sum: ImportedFees = { rows: 0, posted: 0, unknown: 0, unknown_payments: [] };
+  const sum: ImportedFees = {
+    ...{ rows: 0, posted: 0 },
+    ...{ unknown: 0, unknown_payments: [], conflicting: 0, conflicting_transactions: [] },
+  };
   let header: string[] | null = null;
   let batch: Fee[] = [];
   let line = 0;
   const flush = async () => {
+    if (batch.length === 0) return;
     const client = await deps.database.pool.connect();
     try {
       await postBatch(deps, client, batch, sum);
@@ -84,18 +93,27 @@ export async function importFees(
   for await (const text of lines) {
     line += 1;
     if (text.trim() === '') continue;
-    const cells = readLine(text, line);
     if (header === null) {
-      header = readHeader(cells);
+      header = readHeader(readLine(text, line));
       // Fees are posted in batches. This first audit row names the operator even if the import
       // stops halfway.
       await note(deps, operator, { gateway: deps.gateway.name, is_begun: true });
-    } else batch.push({ gateway: deps.gateway.name, ...readFee(header, cells, line) });
+      continue;
+    }
+    try {
+      batch.push({ gateway: deps.gateway.name, ...readFee(header, readLine(text, line), line) });
+    } catch (error) {
+      await flush();
+      throw error instanceof OperatorError
+        ? new OperatorError(`${error.message} ${halfRead}`)
+        : error;
+    }
     if (batch.length === batchSize) await flush();
   }
   if (header === null) throw new OperatorError('The file is empty.');
-  if (batch.length > 0) await flush();
-  await note(deps, operator, { rows: sum.rows, posted: sum.posted, unknown: sum.unknown });
+  await flush();
+  const { rows, posted, unknown, conflicting } = sum;
+  await note(deps, operator, { rows, posted, unknown, conflicting });
   return sum;
 }
 
@@ -111,12 +129,21 @@ async function postBatch(
   sum: ImportedFees,
 ): Promise<void> {
   sum.rows += fees.length;
-  const known = await listKnownFees(
-    client,
-    deps.gateway.name,
-    fees.map(({ transaction_ref }) => transaction_ref),
-  );
-  const fresh = fees.filter(({ transaction_ref }) => !known.has(transaction_ref));
+  const references = fees.map(({ transaction_ref }) => transaction_ref);
+  const known = new Map<string, KnownFee>([
+    ...(await listKnownFees(client, deps.gateway.name, references)),
+    ...(await listKnownFees(client, deps.gateway.name, references, true)),
+  ]);
+  const fresh = fees.filter((fee) => {
+    const earlier = known.get(fee.transaction_ref);
+    if (earlier === undefined) known.set(fee.transaction_ref, fee);
+    else if (!isSame(earlier, fee)) {
+      sum.conflicting += 1;
+      if (sum.conflicting_transactions.length < namesShown)
+        sum.conflicting_transactions.push(fee.transaction_ref);
+    }
+    return earlier === undefined;
+  });
   const charged = fresh.flatMap(({ payment_ref, ...fee }) =>
     payment_ref === null ? [] : [{ ...fee, payment_ref }],
   );
@@ -129,17 +156,22 @@ async function postBatch(
     const checkout = checkouts.get(fee.payment_ref);
     if (checkout?.currency === fee.currency) return [{ ...fee, ...checkout }];
     sum.unknown += 1;
-    if (sum.unknown_payments.length < unknownShown) sum.unknown_payments.push(fee.payment_ref);
+    if (sum.unknown_payments.length < namesShown) sum.unknown_payments.push(fee.payment_ref);
     return [];
   });
-  await postFees(deps, ofPayments);
+  sum.posted += await postFees(deps, ofPayments);
   const ofAccount = fresh.filter(({ payment_ref }) => payment_ref === null);
-  const posted = await postAccountFees(
+  sum.posted += await postAccountFees(
     deps,
     ofAccount.map(({ payment_ref: _, ...fee }) => fee),
   );
-  sum.posted += ofPayments.length + posted;
 }
+
+const isSame = (one: KnownFee, other: KnownFee) =>
+  one.type === other.type &&
+  one.fee === other.fee &&
+  one.currency === other.currency &&
+  one.payment_ref === other.payment_ref;
 
 /** Splits a line at its commas. A quoted cell may contain commas and doubled quotes. */
 function readLine(text: string, line: number): string[] {
@@ -167,7 +199,7 @@ const centsMax = 1_000_000_000_000;
 function readFee(header: string[], cells: string[], line: number): Omit<Fee, 'gateway'> {
   const cell = (name: (typeof columns)[number]) => cells[header.indexOf(name)] ?? '';
   const refuse = (name: string, what: string): never => {
-    throw new OperatorError(`Line ${line}: ${name} ${what}. Nothing on this line was posted.`);
+    throw new OperatorError(`Line ${line}: ${name} ${what}.`);
   };
   const [transaction_ref, type, currency] = [
     cell('transaction_id'),

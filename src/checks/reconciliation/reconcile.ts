@@ -7,13 +7,11 @@ import {
   recordKinds,
 } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
-import type { Gateways } from '#gateway/gateways.ts';
-import { type MoneyProblem, refuseOtherAccounts } from '#gateway/guard-gateway.ts';
+import { isMoneyStopped, type MoneyProblem, refuseOtherAccounts } from '#gateway/guard-gateway.ts';
 import { listMerchantClocks } from '#merchants/merchant.sql.ts';
-import type { Database } from '#platform/database/database.ts';
-import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import type { Logger } from '#platform/shared/logger.ts';
-import type { Random } from '#platform/shared/random.ts';
+import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { readKnown } from '#purchases/disputes/check-disputes.ts';
+import type { DisputeDeps } from '#purchases/disputes/record-dispute.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
@@ -22,8 +20,9 @@ import {
   compareWithRows,
   type DifferenceKind,
   differenceOf,
+  isKnownDispute,
   type Recording,
-  remedies,
+  remedyOf,
 } from './compare.ts';
 import {
   claimDailyRun,
@@ -57,14 +56,7 @@ export type Difference = {
   remedy: string;
 };
 
-export type ReconcileDeps = {
-  database: Database;
-  clock: Clock;
-  random: Random;
-  log: Logger;
-  gateways: Gateways;
-  money: MoneyProblem;
-};
+export type ReconcileDeps = DisputeDeps & { money: MoneyProblem };
 
 export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
 
@@ -164,12 +156,12 @@ async function reconcileOne(
   return { checked, differences: found.map(present), recorded };
 }
 
-const present = ({ alert_id, kind, reference, checkout_id }: RunDifference): Difference => ({
-  id: alert_id ?? '',
-  kind: kind as DifferenceKind,
-  reference,
-  checkout_id,
-  remedy: remedies[kind as DifferenceKind],
+const present = (difference: RunDifference): Difference => ({
+  id: difference.alert_id ?? '',
+  kind: difference.kind as DifferenceKind,
+  reference: difference.reference,
+  checkout_id: difference.checkout_id,
+  remedy: remedyOf(difference),
 });
 
 /**
@@ -215,16 +207,26 @@ async function readThrough(
   return checked;
 }
 
+/**
+ * Disputes are read from this many days before the range: the bank may reopen one months after its
+ * end, under the reference and the time of its beginning.
+ */
+const disputeDays = 180;
+
 /** Pages that are compared together. */
 const batchPages = 10;
 
 async function readBatch(
   { gateways, clock }: ReconcileDeps,
   kind: RecordKind,
-  { gateway: name, from_at: from, to_at: to }: Run,
+  { gateway: name, from_at, to_at: to }: Run,
   after: string | null,
 ): Promise<{ records: GatewayRecord[]; next: string | null }> {
   const gateway = gateways.of(name);
+  const isLonger = kind === 'disputes' && from_at !== null;
+  const from = isLonger
+    ? timestamp(secondsAfter(Temporal.Instant.from(from_at), -disputeDays * daySeconds))
+    : from_at;
   const records: GatewayRecord[] = [];
   let next = after;
   for (let page = 0; page < batchPages; page += 1) {
@@ -358,15 +360,43 @@ async function settleDifferences(
         ? await recordDifference(recorder, client, run.id, difference, (why) =>
             reportDifference(deps, run.gateway, difference, why),
           )
-        : [
-            {
-              ...difference,
-              alert_id: await reportDifference(deps, run.gateway, difference),
-              outcome: 'reported' as const,
-            },
-          ];
+        : [await readOrReport(deps, run.gateway, difference)];
       for (const one of settled) await moveDifference(client, run.id, one);
     }
+  }
+}
+
+/**
+ * Reports a difference. A known dispute is first read again, because nothing else reads it after
+ * its end, and only what still differs is reported. While money is stopped it is not read: payments
+ * must be recorded before disputes.
+ */
+async function readOrReport(
+  deps: ReconcileDeps,
+  gateway: GatewayName,
+  difference: RunDifference,
+): Promise<RunDifference> {
+  const isRead =
+    isKnownDispute(difference) &&
+    !(await isMoneyStopped(deps.money, gateway)) &&
+    (await isRecordedNow(deps, gateway, difference));
+  if (isRead) return { ...difference, outcome: 'recorded' };
+  const alert_id = await reportDifference(deps, gateway, difference);
+  return { ...difference, alert_id, outcome: 'reported' };
+}
+
+/** Reads a dispute again and records it. Returns whether the row now agrees with the record. */
+async function isRecordedNow(
+  deps: ReconcileDeps,
+  gateway: GatewayName,
+  { reference, record }: RunDifference,
+): Promise<boolean> {
+  try {
+    const dispute = await whenAllowed(deps.clock, () => readKnown(deps, gateway, reference));
+    return dispute !== null && dispute.withdrawn === record?.amount;
+  } catch (error) {
+    deps.log.warn({ err: error, dispute_ref: reference }, 'a dispute could not be read');
+    return false;
   }
 }
 

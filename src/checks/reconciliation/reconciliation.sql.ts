@@ -130,19 +130,25 @@ export async function sumCollected(
   return sums;
 }
 
-/** The transactions of the gateway that are posted already. */
+export type KnownFee = { payment_ref: string | null; type: string; fee: number; currency: string };
+
+/** The gateway's fees of payments, or of its account, that are posted already, by transaction. */
 export async function listKnownFees(
   client: Client,
   gateway: GatewayName,
   references: string[],
-): Promise<Set<string>> {
-  const { rows } = await client.query<{ transaction_ref: string }>({
-    name: 'known fees',
-    text: `select transaction_ref from gateway_fees
+  isOfAccount = false,
+): Promise<Map<string, KnownFee>> {
+  const [table, payment_ref] = isOfAccount
+    ? ['gateway_account_fees', 'null as payment_ref']
+    : ['gateway_fees', 'payment_ref'];
+  const { rows } = await client.query<KnownFee & { transaction_ref: string }>({
+    name: `known ${table}`,
+    text: `select transaction_ref, ${payment_ref}, type, fee, currency from ${table}
       where gateway = $1 and transaction_ref = any ($2)`,
     values: [gateway, references],
   });
-  return new Set(rows.map(({ transaction_ref }) => transaction_ref));
+  return new Map(rows.map(({ transaction_ref, ...fee }) => [transaction_ref, fee]));
 }
 
 export const ownIdsOf = ({ reference, own_id }: OwnRow) =>

@@ -15,7 +15,6 @@ import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { recordLostCapture, recordLostCharge } from '#purchases/instalments/record-lost-payment.ts';
-import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { returnToPaid } from '#purchases/payment-links/return-to-paid.ts';
 import { moveToGateway } from '#purchases/payments/move-gateway.ts';
 import {
@@ -36,7 +35,6 @@ import {
 import { whenAllowed } from './when-allowed.ts';
 
 export type RecordingDeps = ReconcileDeps &
-  MerchantMailDeps &
   OperatorDeps & {
     operator: string;
     /** The gateway whose records are read. */

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { refuseOtherAccounts } from '#gateway/guard-gateway.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import {
@@ -26,7 +25,7 @@ const ordinaryDays = 40;
  * checkout.
  */
 export async function recordLost(
-  deps: ReconcileDeps & OperatorDeps & MerchantMailDeps,
+  deps: ReconcileDeps & OperatorDeps,
   operator: string,
   progress: (checked: number) => void = () => {},
 ): Promise<Reconciled> {
@@ -46,7 +45,7 @@ export async function recordLost(
 
 async function recordOn(
   client: pg.ClientBase,
-  deps: ReconcileDeps & OperatorDeps & MerchantMailDeps,
+  deps: ReconcileDeps & OperatorDeps,
   operator: string,
   progress: (checked: number) => void,
 ): Promise<Reconciled> {

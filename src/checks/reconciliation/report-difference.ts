@@ -3,7 +3,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
 import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { type DifferenceKind, descriptions, remedies } from './compare.ts';
+import { type DifferenceKind, descriptions, remedyOf } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
 import type { RunDifference } from './reconciliation.sql.ts';
 
@@ -26,7 +26,7 @@ export async function reportDifference(
   const isAlone = deps.gateways.names.length === 1;
   const subject = isAlone ? `The gateway's ${record}` : `The ${record} of the gateway ${gateway}`;
   const what = `${subject}${about} ${descriptions[kind as DifferenceKind]}`;
-  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
+  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedyOf(difference)}`;
   const { db } = deps.database;
   const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
   // An earlier run may have found this difference under another kind and blocked the checkout.

@@ -19,6 +19,7 @@ import { approvePayout, payPayout } from '#purchases/payouts/review-payout.ts';
 import type { ReviewDeps } from '#purchases/refunds/review-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { OperatorError, SessionEnded } from '#record/actions/operate.ts';
+import { hasActedOn } from '#record/actions/operator-action.sql.ts';
 import {
   claimBulkAction,
   listCallbacksToRetry,
@@ -113,8 +114,10 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // If the process dies here, one item is repeated. A repeated approval is refused, and a
-      // callback is delivered once more, which every receiver has to expect.
+      // If the process dies here, one item is repeated: the first of the next claim. A repeated
+      // approval is refused, and a callback is delivered once more, which every receiver has to
+      // expect.
+      const isFirst = progress.position === bulkAction.position;
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
       // A person may have removed the session's passkey from within that session. The session stays
@@ -126,7 +129,9 @@ async function goOn(
       const acting = { ...deps, origin: originOf(deps, recognised, address) };
       const found = await findAllowed(deps, bulkAction, recognised.person, id);
       const problem =
-        'problem' in found ? found.problem : await attempt(acting, operator, bulkAction, found, id);
+        'problem' in found
+          ? found.problem
+          : await attempt(acting, operator, bulkAction, { ...found, item: id, isFirst });
       progress = {
         position,
         done: progress.done + (problem === null ? 1 : 0),
@@ -181,19 +186,24 @@ async function findAllowed(
   return row ?? { problem: 'This no longer exists.' };
 }
 
-/** Acts on one item. Returns why that was refused, or null. */
+/**
+ * Acts on one item. Returns why that was refused, or null. The first item of a claim may have been
+ * done by a process that died, which is not a failure.
+ */
 async function attempt(
   deps: BulkActionDeps,
   operator: string,
-  { kind, wanted }: BulkAction,
-  row: Row,
-  id: string,
+  { kind, wanted, actor: { session_id }, created_at }: BulkAction,
+  { item: id, isFirst, ...row }: Row & { item: string; isFirst: boolean },
 ): Promise<string | null> {
   try {
     return await kinds[kind].run(deps, operator, row, { id, wanted });
   } catch (error) {
-    if (error instanceof OperatorError) return error.message;
-    throw error;
+    if (!(error instanceof OperatorError)) throw error;
+    const acted = { session_id, action: kind, subject_id: row.id, since: created_at };
+    // A checkout may have several payments to retry, and the audit names the checkout.
+    const mayBeDone = isFirst && kind !== 'instalments retry';
+    return mayBeDone && (await hasActedOn(deps.database.db, acted)) ? null : error.message;
   }
 }
 

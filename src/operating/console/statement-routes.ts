@@ -15,7 +15,14 @@ import {
 } from '#purchases/payouts/write-monthly-statement.ts';
 import { answerDownload } from './download.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
+import {
+  actionRoute,
+  type ConsoleRoute,
+  type Context,
+  consoleRoute,
+  countOfDay,
+  detailRoute,
+} from './route.ts';
 
 const fileRoute = (format: MonthlyFormat) =>
   consoleRoute({
@@ -38,5 +45,12 @@ export const statementRoutes: ConsoleRoute[] = [
   ...listRoutes(statementList),
   detailRoute('statements', 'payouts.read', StatementDetails, readStatement),
   ...monthlyFormats.map(fileRoute),
-  actionRoute(correctionAction),
+  actionRoute({
+    ...correctionAction,
+    async run(context: Context, input) {
+      const { merchant_id } = await mustSeeStatement(context, input.params.id);
+      await countOfDay(context, 'correction', [merchant_id]);
+      return await correctionAction.run(context, input);
+    },
+  }),
 ];

@@ -123,6 +123,8 @@ const ofMerchantADay = {
   access: { max_requests: 50, window_seconds: 24 * 3600 },
   /** Bank accounts that are proposed. */
   account: { max_requests: 10, window_seconds: 24 * 3600 },
+  /** Statements that are issued again. */
+  correction: { max_requests: 20, window_seconds: 24 * 3600 },
   /** Rotations of client secrets and signing keys. A leak cannot wait, so the limit is generous. */
   rotation: { max_requests: 100, window_seconds: 24 * 3600 },
 } satisfies Record<string, Limit>;
@@ -132,6 +134,8 @@ const tooManyToday = {
     'People of this merchant were invited or changed 50 times today. Continue tomorrow, or ask the payment service. You can still revoke a person.',
   account:
     'Ten bank accounts were proposed for this merchant today. Propose the right one tomorrow, or ask the payment service to propose it.',
+  correction:
+    'Twenty corrections of this merchant’s statements were asked for today. Continue tomorrow, or ask the payment service to correct the others.',
   rotation:
     'Secrets and keys of this merchant were rotated 100 times today. If one leaked, revoke its integration now, or ask the payment service to rotate it.',
 } satisfies Record<keyof typeof ofMerchantADay, string>;
@@ -178,15 +182,20 @@ export function createRateLimits(store: RateLimitStore) {
     ...apiLimits(hit),
     ...pageLimits(hit),
     ...consoleLimits(hit),
-    /** Counts declined cards, or with a weight of 0 reads how many there were. */
+    /**
+     * Counts declined cards, or with a weight of 0 reads how many there were. `network` is null if
+     * it is not known.
+     */
     async declines(
-      network: string,
+      network: string | null,
       merchant_id: string,
       weight: 0 | 1,
     ): Promise<{ ofNetwork: Count; ofMerchant: Count }> {
       const { ofNetwork, ofMerchant } = declineLimits;
       const [networkCount, merchantCount] = await Promise.all([
-        store.hit(`declines address ${network}`, ofNetwork.window_seconds, weight),
+        network === null
+          ? { count: 0, resetsInMilliseconds: 0 }
+          : store.hit(`declines address ${network}`, ofNetwork.window_seconds, weight),
         store.hit(`declines ${merchant_id}`, ofMerchant.window_seconds, weight),
       ]);
       return { ofNetwork: networkCount, ofMerchant: merchantCount };

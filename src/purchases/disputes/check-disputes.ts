@@ -13,13 +13,14 @@ import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
   dueDisputes,
   findDisputedCheckout,
+  findDisputeOfAny,
   findReached,
   hasOpenCollections,
   listKnownRefs,
   moveReached,
 } from './dispute.sql.ts';
 import type { Dispute } from './dispute.ts';
-import { type DisputeDeps, readDispute, recordDispute } from './record-dispute.ts';
+import { type DisputeDeps, isNews, readDispute, recordDispute } from './record-dispute.ts';
 
 const work: MerchantDueWork<'disputes', DisputeDeps> = {
   due: dueDisputes,
@@ -70,9 +71,21 @@ export async function readAgain(
   return await recordDispute(deps, merchant, dispute, await readDispute(deps, merchant, dispute));
 }
 
+/** Reads a dispute again by the gateway's reference. Returns null if we do not know it. */
+export async function readKnown(
+  deps: DisputeDeps,
+  gateway: GatewayName,
+  dispute_ref: string,
+): Promise<Dispute | null> {
+  const { db } = deps.database;
+  const known = await findDisputeOfAny(db, { dispute_ref, gateway });
+  const merchant = known && (await findMerchant(db, deps.clock, known.merchant_id));
+  return known && merchant ? await readAgain(deps, merchant, known) : null;
+}
+
 /**
- * Looks for disputes that are new at the gateways. A gateway that does not answer does not delay
- * the others. Returns 0, so that the worker waits until the next poll.
+ * Looks for disputes that are new or have changed at the gateways. A gateway that does not answer
+ * does not delay the others. Returns 0, so that the worker waits until the next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
   let failure: unknown = null;
@@ -90,7 +103,8 @@ export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
 /**
  * Reads the disputes of a gateway page by page, from the newest down to the newest one of the last
  * complete poll. A poll that fails or skips a dispute does not move that position, so the next one
- * reads the same pages.
+ * reads the same pages. Known disputes on these pages are read again if they have changed: after
+ * its end a dispute is not due any more, and the bank may still reopen it.
  */
 export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName): Promise<void> {
   const { db } = deps.database;
@@ -103,13 +117,30 @@ export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName)
     newest ??= refs[0] ?? null;
     const known = await listKnownRefs(db, gateway, refs);
     for (const state of disputes) {
-      if (!known.has(state.dispute_ref) && !(await isSettled(deps, gateway, state)))
-        isWhole = false;
+      const before = known.get(state.dispute_ref);
+      if (before === undefined) isWhole = (await isSettled(deps, gateway, state)) && isWhole;
+      else if (isNews(before, state)) await readChanged(deps, gateway, state);
     }
     if (next === null || (reached !== null && refs.includes(reached))) break;
     after = next;
   }
   if (isWhole && newest !== null && newest !== reached) await moveReached(db, gateway, newest);
+}
+
+/**
+ * Reads a known dispute that is listed in another state. The list may be older than the row, so it
+ * is only a hint. If the dispute cannot be read, the next poll finds the same difference.
+ */
+async function readChanged(
+  deps: DisputeDeps,
+  gateway: GatewayName,
+  { dispute_ref }: DisputeState,
+): Promise<void> {
+  try {
+    await readKnown(deps, gateway, dispute_ref);
+  } catch (error) {
+    deps.log.warn({ err: error, dispute_ref }, 'a dispute could not be read');
+  }
 }
 
 /** How long polls keep looking at a dispute about an unknown payment. */

@@ -72,20 +72,20 @@ export async function moveReached(
     .execute();
 }
 
-/** Returns those of the given references that are known, at one gateway or at any. */
+/** The state of those disputes that are known, by the gateway's reference, at one gateway or any. */
 export async function listKnownRefs(
   db: Handle,
   gateway: GatewayName | null,
   refs: string[],
-): Promise<Set<string>> {
-  if (refs.length === 0) return new Set();
+): Promise<Map<string, Pick<Dispute, 'status' | 'withdrawn'>>> {
+  if (refs.length === 0) return new Map();
   const rows = await db
     .selectFrom('disputes')
-    .select('dispute_ref')
+    .select(['dispute_ref', 'status', 'withdrawn'])
     .where('dispute_ref', 'in', refs)
     .$if(gateway !== null, (query) => query.where('gateway', '=', gateway as GatewayName))
     .execute();
-  return new Set(rows.map(({ dispute_ref }) => dispute_ref));
+  return new Map(rows.map(({ dispute_ref, ...state }) => [dispute_ref, state]));
 }
 
 export async function findDisputeByRef(

@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type GatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { isMoneyStopped, type MoneyProblem } from '#gateway/guard-gateway.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
 import { networkOf } from '#platform/http/authentication.ts';
 import { ApiError, badRequest } from '#platform/http/errors.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
-import { findNewDisputesAt, readAgain } from './check-disputes.ts';
-import { findDisputeOfAny } from './dispute.sql.ts';
+import { findNewDisputesAt, readKnown } from './check-disputes.ts';
 import type { DisputeDeps } from './record-dispute.ts';
 
 type EventDeps = DisputeDeps & { rateLimits: RateLimits; money: MoneyProblem };
@@ -54,7 +52,8 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
     const { event_id, dispute_ref } = hint;
     // A gateway repeats an event until it gets an answer.
     if (event_id !== null && seen.has(event_id)) return { received: true };
-    if (dispute_ref !== null) await readAnnounced(deps, gateway, dispute_ref);
+    const isKnown = dispute_ref === null || (await readKnown(deps, gateway, dispute_ref)) !== null;
+    if (!isKnown) await findNewDisputesAt(deps, gateway);
     if (event_id !== null) remember(seen, event_id);
     return { received: true };
   };
@@ -70,16 +69,4 @@ function remember(seen: Set<string>, event_id: string): void {
   seen.add(event_id);
   const [oldest] = seen;
   if (seen.size > seenMax && oldest !== undefined) seen.delete(oldest);
-}
-
-async function readAnnounced(
-  deps: DisputeDeps,
-  gateway: GatewayName,
-  dispute_ref: string,
-): Promise<void> {
-  const { db } = deps.database;
-  const known = await findDisputeOfAny(db, { dispute_ref, gateway });
-  const merchant = known && (await findMerchant(db, deps.clock, known.merchant_id));
-  if (known && merchant) await readAgain(deps, merchant, known);
-  else await findNewDisputesAt(deps, gateway);
 }

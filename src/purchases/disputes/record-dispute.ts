@@ -182,18 +182,26 @@ function refuseOther(
 
 const dueAt = (time: Temporal.Instant | null) => time && timestamp(time);
 
+type Known = Pick<Dispute, 'status' | 'withdrawn'>;
+
 /** Whether the bank takes an ended dispute to a later stage: it withdraws the money again. */
-const isReopened = (known: Dispute, { status, withdrawn }: OwnDispute) =>
+const isReopened = (known: Known, { status, withdrawn }: DisputeState) =>
   isOver(known.status) && !isOver(status) && withdrawn > known.withdrawn;
 
 /**
  * Whether an answer takes back what is recorded. An ended dispute reopens only if money is
  * withdrawn again, and one that withdrew money never becomes an inquiry again.
  */
-const isReversed = (known: Dispute | null, state: OwnDispute) =>
+const isReversed = (known: Known | null, state: DisputeState) =>
   known !== null &&
   ((isOver(known.status) && !isOver(state.status) && !isReopened(known, state)) ||
     (known.status !== 'inquiry' && state.status === 'inquiry'));
+
+/** Whether an answer would change what is recorded. A status that we do not know decides nothing. */
+export const isNews = (known: Known, state: DisputeState) =>
+  (known.status !== state.status || known.withdrawn !== state.withdrawn) &&
+  state.unknown_status === undefined &&
+  !isReversed(known, state);
 
 /** Sends the merchant an event if the dispute is new, or if events now present it differently. */
 async function announce(
@@ -227,12 +235,17 @@ async function mailOpened(
   });
 }
 
-/** No answer to the bank is known or in flight. Staged evidence is kept. */
+/**
+ * No answer to the bank is known or in flight, and the merchant is not asked. Staged evidence is
+ * kept.
+ */
 const unanswered = {
   submitting_at: null,
   submitting_until: null,
   submitted_at: null,
   warned_at: null,
+  asked_at: null,
+  asked_until: null,
 };
 
 async function open(

@@ -35,6 +35,23 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
   return row !== undefined;
 }
 
+/** Whether a session has done this to a row since a time. */
+export async function hasActedOn(
+  db: Handle,
+  by: { session_id: string; action: string; subject_id: string; since: Timestamp },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('operator_actions')
+    .select('id')
+    .where('subject_id', '=', by.subject_id)
+    .where('action', '=', by.action)
+    .where('session_id', '=', by.session_id)
+    .where('at', '>', by.since)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The columns of an action, without its position in the chain. */
 const actionColumns = [
   'id',

@@ -10,14 +10,15 @@ import { type AccountFee, type GatewayFee, movements } from './posting.ts';
 type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
 
 /**
- * Posts the gateway's fees that are not posted yet. Each transaction counts once. The fees do not
- * affect the merchants' books, because a merchant's own terms decide what it pays us.
+ * Posts the gateway's fees that are not posted yet, and returns how many. Each transaction counts
+ * once. The fees do not affect the merchants' books, because a merchant's own terms decide what it
+ * pays us.
  */
-export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
-  if (fees.length === 0) return;
-  await transaction(deps, async ({ db }) => {
+export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<number> {
+  if (fees.length === 0) return 0;
+  return await transaction(deps, async ({ db }) => {
     const fresh = await insertFees(db, fees);
-    if (fresh.length === 0) return;
+    if (fresh.length === 0) return 0;
     const postings = insertPostings(
       fresh.map(({ merchant_id, checkout_id, fee, currency, at }) => {
         const kind = fee > 0 ? 'gateway_fee' : 'gateway_fee_returned';
@@ -27,6 +28,7 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
       }),
     );
     await send(db, postings);
+    return fresh.length;
   });
 }
 

@@ -247,8 +247,9 @@ const columns: Column<BalanceLine>[] = [
 ];
 
 function Lines({ merchant }: { merchant: string }) {
+  // A reserve may be held back on a day without a payout.
   const hrefOf = ({ checkout_id, payout_id }: BalanceLine) =>
-    checkout_id === null ? `/payouts/${payout_id}` : `/checkouts/${checkout_id}`;
+    checkout_id !== null ? `/checkouts/${checkout_id}` : payout_id && `/payouts/${payout_id}`;
   return (
     <>
       <div className="filters">

@@ -6,6 +6,7 @@ import { longTime, money, sentence, shortTime, words } from '../format.ts';
 import { SingleActionDialog } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { acceptedOf, acceptTexts, endOf } from '../parts/dispute-texts.ts';
 import { FileLink } from '../parts/file-link.tsx';
 import { MerchantLink } from '../parts/merchants.tsx';
 import { EvidenceFiles, SuppliedCard } from '../parts/supplied.tsx';
@@ -44,7 +45,7 @@ export default function DisputePage({ id }: { id: string }) {
       >
         {mayAnswer && (
           <Button variant="default" onClick={() => setActing('accept')}>
-            Accept the loss…
+            {acceptTexts(dispute, show).title}…
           </Button>
         )}
         {mayAnswer && (
@@ -148,13 +149,15 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
     return (
       <Notice kind="warn">
         {!dispute.is_staged
-          ? 'Look at the evidence below, then stage it at the gateway. '
-          : 'The evidence below is staged at the gateway. Look at it once more, then submit it. '}
+          ? 'Look at the evidence below, then stage it. '
+          : 'The evidence below is staged. Look at it once more, then submit it. '}
         {dispute.is_outdated &&
           'Our evidence has changed since then. Stage it again to see and send the new evidence. '}
         {dispute.due_by !== null && (
           <>
-            Without an answer by {longTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
+            {dispute.status === 'inquiry'
+              ? `The bank wants an answer by ${longTime(dispute.due_by, dispute.time_zone)}: `
+              : `Without an answer by ${longTime(dispute.due_by, dispute.time_zone)} the dispute is lost: `}
             <Deadline of={dispute} />.
           </>
         )}
@@ -168,20 +171,22 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
       </Notice>
     );
   }
-  if (dispute.status === 'won') {
-    return <Notice>The bank decided for the merchant and returned the money.</Notice>;
-  }
-  if (dispute.status === 'lost') {
-    return (
-      <Notice kind="bad">
-        The cardholder keeps {show(dispute.withdrawn)}.
-        {dispute.is_pausing &&
-          ' The plan is paused: resume it, or refund the rest on the checkout’s page.'}
-      </Notice>
-    );
-  }
-  return null;
+  const end = endOf(dispute, show);
+  if (end === null) return null;
+  const isLost = dispute.status === 'lost';
+  return (
+    <Notice kind={isLost ? 'bad' : undefined}>
+      {end}
+      {isLost &&
+        dispute.is_pausing &&
+        ' The plan is paused: resume it, or refund the rest on the checkout’s page.'}
+    </Notice>
+  );
 }
+
+type Texts = Record<'title' | 'what' | 'text', string> & {
+  said: (answer: DisputeDetails) => string;
+};
 
 function Answer(props: {
   of: DisputeDetails;
@@ -194,29 +199,27 @@ function Answer(props: {
   // the meantime.
   const [evidence_hash] = useState(dispute.evidence_hash);
   const amount = props.show(dispute.amount);
-  const actions: Record<Verb, { title: string; what: string; said: string; text: string }> = {
+  const actions: Record<Verb, Texts> = {
     stage: {
       title: 'Stage the evidence',
       what: `Stage the evidence for ${amount}`,
-      said: 'The evidence is staged. The bank does not see it yet.',
-      text: 'The evidence is attached to the dispute at the gateway, where you can look at it. The bank does not see it until you submit it.',
+      said: () => 'The evidence is staged. The bank does not see it yet.',
+      text: 'The evidence is stored with the dispute as it is now. The bank does not see it until you submit it.',
     },
     submit: {
       title: 'Submit the evidence',
       what: `Submit the evidence for ${amount}`,
-      said: 'The bank has the evidence now.',
+      said: () => 'The bank has the evidence now.',
       text: 'The bank gets the evidence as this page shows it. It can be submitted only once and cannot be changed afterwards.',
     },
     accept: {
-      title: 'Accept the loss',
-      what: `Accept the loss of ${amount}`,
-      said: `The dispute is lost. The cardholder keeps ${amount}.`,
-      text: 'The dispute is lost at once and the cardholder keeps the money. This cannot be undone.',
+      ...acceptTexts(dispute, props.show),
+      said: (answer) => acceptedOf(answer, props.show),
     },
     resume: {
       title: 'Resume the plan',
       what: `Resume the plan of ${dispute.client_reference_id}`,
-      said: 'The rest of the plan is due again.',
+      said: () => 'The rest of the plan is due again.',
       text: 'The rest of the plan is collected on its dates. To cancel it instead, refund it on the checkout’s page.',
     },
   };
@@ -227,7 +230,7 @@ function Answer(props: {
       what={what}
       path={`/api/disputes/${dispute.id}/${verb}`}
       body={verb === 'submit' ? { evidence_hash } : undefined}
-      said={() => said}
+      said={said}
       danger={verb === 'accept'}
       close={props.close}
     >

@@ -11,7 +11,7 @@ import { FileLink } from '../parts/file-link.tsx';
 import { MerchantLink } from '../parts/merchants.tsx';
 import { Doubts } from '../parts/selected-payouts.tsx';
 import { useText } from '../parts/text.ts';
-import { useCan } from '../session.tsx';
+import { useCan, useShop } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { mustApproveAgain, PayoutStatus } from './payouts.tsx';
 
@@ -140,12 +140,16 @@ export default function PayoutPage({ id }: { id: string }) {
 }
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
+  const can = useCan();
+  const isShop = useShop() !== null;
   // Another person may have the same name, so the e-mail address is shown beside it.
   const findActor = (wanted: string) => {
     const by = payout.audit.findLast(({ action }) => action === wanted);
     return by && (by.name === by.operator ? by.name : `${by.name} (${by.operator})`);
   };
-  return (
+  const maySecond = can('payouts.approve') && payout.may_approve;
+  // A shop is not told how far the staff's approval has progressed, nor what the staff compare.
+  const ofStaff = !isShop && (
     <>
       {payout.compare_since !== null && (
         <Notice kind="warn">
@@ -167,13 +171,18 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
         </Notice>
       )}
       {payout.status === 'draft' && payout.approvals === 1 && (
-        <Notice kind={payout.may_approve ? undefined : 'warn'}>
+        <Notice kind={maySecond ? undefined : 'warn'}>
           {findActor('payouts approve') ?? 'A person'} approved it first.{' '}
-          {payout.may_approve
+          {maySecond
             ? 'Your approval sends it to the next bank run.'
             : 'Another person has to approve it too.'}
         </Notice>
       )}
+    </>
+  );
+  return (
+    <>
+      {ofStaff}
       {payout.return_noted_by !== null && payout.status !== 'returned' && (
         <Notice kind="warn">
           {findActor('payouts returned') ?? payout.return_noted_by} recorded that the bank returned
@@ -196,6 +205,7 @@ function PayoutCard(props: {
   maySave: boolean;
 }) {
   const { of: payout, show, maySave } = props;
+  const isShop = useShop() !== null;
   const approved = payout.approved_account;
   // A payout that the bank had paid before a restore has no file: its own id stands for the export.
   const bankRun = payout.export_id === payout.id ? null : payout.export_id;
@@ -218,7 +228,7 @@ function PayoutCard(props: {
           ['Fees', show(payout.totals.fee)],
           ['VAT on fees', show(payout.totals.vat)],
           ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
-          ['Approvals', approvals],
+          ['Approvals', !isShop && approvals],
           [
             'Account in use',
             payout.account ? <AccountEnd of={payout.account} /> : 'none confirmed',

@@ -21,7 +21,7 @@ export const mustApproveAgain = (row: PayoutState) =>
 
 export function PayoutStatus({ of: row }: { of: PayoutState }) {
   const isShop = useShop() !== null;
-  // A shop is not told how far the staff's approval has progressed.
+  // A shop is not told how far the staff's approval has progressed, nor what the staff compare.
   if (isShop && (mustApproveAgain(row) || row.status === 'draft')) {
     return <Status of="pending" name="Being approved" />;
   }
@@ -31,7 +31,7 @@ export function PayoutStatus({ of: row }: { of: PayoutState }) {
   }
   if (row.status === 'returned') return <Status of="failed" name="Returned" />;
   if (row.status === 'paid') return <Status of="done" name="Paid" />;
-  if (row.compare_since !== null) return <Status of="requested" name="To compare" />;
+  if (!isShop && row.compare_since !== null) return <Status of="requested" name="To compare" />;
   return <Status of="pending" name={row.status === 'approved' ? 'Approved' : 'At the bank'} />;
 }
 

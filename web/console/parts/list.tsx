@@ -108,8 +108,11 @@ type ListProps<Row> = {
   label: string;
   columns: Column<Row>[];
   keyOf: (row: Row) => string;
-  /** The page that a row opens, by a click anywhere on it, by its first cell, or by Enter. */
-  hrefOf: (row: Row) => string;
+  /**
+   * The page that a row opens, by a click anywhere on it, by its first cell, or by Enter. Null for
+   * a row that opens nothing.
+   */
+  hrefOf: (row: Row) => string | null;
   empty: { icon?: IconName; title: string; text: string; filtered?: string };
   picking?: Picking<Row>;
   /** Whether cells contain sentences and wrap. */
@@ -255,7 +258,7 @@ function useRowKeys<Row>(
           Math.max(0, here + (event.key === 'j' ? 1 : -1)),
         );
         // The link gets the focus, so that Enter opens the row and screen readers read it.
-        body.current?.children[next]?.querySelector<HTMLElement>('a.open')?.focus();
+        body.current?.children[next]?.querySelector<HTMLElement>('.open')?.focus();
       }
       const row = shownRows[here];
       if (row && event.key === 'x' && props.picking?.can(row)) {
@@ -372,7 +375,7 @@ function ListRow<Row>(props: {
   return (
     <tr
       className={props.className}
-      onClick={(event) => openRow(event, href)}
+      {...(href !== null && { onClick: (event) => openRow(event, href) })}
       onFocus={props.onFocus}
     >
       {picking && (
@@ -393,7 +396,7 @@ function ListRow<Row>(props: {
   );
 }
 
-function Cell<Row>(props: { of: Column<Row>; place: number; row: Row; href: string }) {
+function Cell<Row>(props: { of: Column<Row>; place: number; row: Row; href: string | null }) {
   const { of: column, place, row, href } = props;
   const phone = column.phone ?? (place === 0 ? 'title' : 'sub');
   const content = column.cell(row);
@@ -407,10 +410,14 @@ function Cell<Row>(props: { of: Column<Row>; place: number; row: Row; href: stri
         phone === 'title' ? '' : phone,
       ].join(' ')}
     >
-      {place === 0 ? (
+      {place === 0 && href !== null ? (
         <Link href={href} className="open">
           {content}
         </Link>
+      ) : place === 0 ? (
+        <span className="open" tabIndex={-1}>
+          {content}
+        </span>
       ) : (
         <>
           {column.named && <span className="on-phone">{column.head}: </span>}
