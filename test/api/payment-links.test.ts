@@ -310,6 +310,110 @@ describe('opening', () => {
     assert.equal(await countCheckouts(link.id), 3);
   });
 
+  const checkoutsOf = async (id: string) => {
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select id, status, customer->>'email' as email, expires_at > $2 as is_open
+       from checkouts where payment_link_id = $1 order by number`,
+      [id, timestamp(paying.clock.now())],
+    );
+    return rows as { id: string; status: string; email: string; is_open: boolean }[];
+  };
+
+  test('a checkout is shared only by shoppers who type its address; another address ends it and makes a new one', async () => {
+    const link = await create({ customer: undefined, client_reference_id: 'order-7003' });
+    const [wrong, same, corrected, again] = [
+      await proceed(link, { email: 'tandi@mail.example' }),
+      await proceed(link, { email: ' Tandi@Mail.example' }),
+      await proceed(link, { email: 'thandi@mail.example' }),
+      await proceed(link, { email: 'thandi@mail.example' }),
+    ].map(({ headers }) => String(headers.location));
+    assert.deepEqual([same, again], [wrong, corrected]);
+    assert.notEqual(corrected, wrong);
+    const [old, current, ...more] = await checkoutsOf(link.id);
+    assert.deepEqual(
+      [old, current].map((one) => [one?.email, one?.is_open]),
+      [
+        ['tandi@mail.example', false],
+        ['thandi@mail.example', true],
+      ],
+    );
+    assert.deepEqual(more, []);
+
+    const received = paying.receiver.received.length;
+    const left = paying.open(old?.id as string);
+    for (const page of [await left.state(), await left.pay(1), await left.cancel()]) {
+      assert.deepEqual([page.status, page.return_url], ['expired', link.attributes.url]);
+    }
+    assert.deepEqual(await left.rows('payment_attempts'), []);
+    const shopper = await shopperOf(link);
+    assert.equal(shopper.id, current?.id);
+    assert.equal((await shopper.pay(1)).status, 'successful');
+    const told = paying.receiver.received.slice(received).map(({ raw }) => JSON.parse(String(raw)));
+    assert.deepEqual(
+      told.map(({ client_reference_id, status }) => [client_reference_id, status]),
+      [['order-7003', 'successful']],
+    );
+    assert.match((await proceed(link, { email: 'late@mail.example' })).body, /This has been paid/);
+  });
+
+  test('shoppers who type different addresses at once leave one checkout that can be paid', async () => {
+    const link = await create({ customer: undefined });
+    const emails = ['one', 'two', 'three', 'four'].map((name) => `${name}@mail.example`);
+    const answers = await Promise.all(emails.map((email) => proceed(link, { email })));
+    assert.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([303]));
+    const checkouts = await checkoutsOf(link.id);
+    assert.deepEqual(checkouts.map(({ email }) => email).sort(), emails.sort());
+    const open = checkouts.filter(({ is_open }) => is_open).map(({ id }) => id);
+    assert.deepEqual(open, [(await read(link.id)).checkout_id]);
+  });
+
+  test('an erased shopper’s address that was replaced does not end the link of the next shopper', async () => {
+    const link = await create({ customer: undefined });
+    await proceed(link, { email: 'eleventh@mail.example' });
+    await proceed(link, { email: 'twelfth@mail.example' });
+    await paying.pass({ hours: 2 });
+    await eraseShopper(paying.service.deps, 'nomsa', 'eleventh@mail.example');
+    assert.equal((await read(link.id)).status, 'active');
+    assert.equal((await proceed(link, { email: 'twelfth@mail.example' })).statusCode, 303);
+    assert.equal((await (await shopperOf(link)).pay(1)).status, 'successful');
+  });
+
+  test('another address waits while someone is paying, and stays in the form', async () => {
+    const link = await create({ customer: undefined });
+    await proceed(link, { email: 'first@mail.example' });
+    const shopper = await shopperOf(link);
+    assert.equal((await shopper.pay(1, { card: '4000002500003155' })).status, 'challenge');
+    const url = link.attributes.url as string;
+    for (const [lang, text] of [
+      ['en', /Someone is paying this at the moment, with another e-mail address\./],
+      ['af', /Iemand is nou besig om dit met ’n ander e-posadres te betaal\./],
+      ['zu', /Kukhona okhokha lokhu njengamanje, ngelinye ikheli le-imeyili\./],
+    ] as const) {
+      const other = { attributes: { url: `${url}?lang=${lang}` } };
+      const answer = await proceed(other, { email: 'other@mail.example' });
+      assert.equal(answer.statusCode, 409);
+      assert.match(answer.body, text);
+      assert.match(answer.body, /value="other@mail\.example"/);
+    }
+    assert.equal((await proceed(link, { email: 'first@mail.example' })).statusCode, 303);
+    assert.equal(await countCheckouts(link.id), 1);
+    assert.equal((await shopper.state()).status, 'challenge');
+    await paying.pass({ minutes: 62 });
+    assert.equal((await proceed(link, { email: 'other@mail.example' })).statusCode, 303);
+    assert.equal((await (await shopperOf(link)).pay(1)).status, 'successful');
+  });
+
+  test('a stranger cannot replace checkouts without end', async () => {
+    const link = await create({ customer: undefined });
+    const statuses = [];
+    for (let count = 0; count < 21; count += 1) {
+      statuses.push((await proceed(link, { email: `a${count}@b.example` })).statusCode);
+    }
+    assert.deepEqual([new Set(statuses.slice(0, 20)), statuses.at(-1)], [new Set([303]), 429]);
+    assert.equal((await proceed(link, { email: 'a19@b.example' })).statusCode, 303);
+    assert.equal(await countCheckouts(link.id), 20);
+  });
+
   test('a link that is cancelled, expired or unknown says so in the shopper’s language, and makes nothing', async () => {
     const cancelled = await create();
     const key = { merchant_id: paying.account.merchant.id, id: cancelled.id };

@@ -41,7 +41,7 @@ function letterOf(
   kind: (typeof shopperMessageKinds)[number],
   language: (typeof languages)[number],
 ) {
-  const facts = { instalment: 2, amount: 50_000, retry_on: '2026-12-18', card_expires: '2026-12' };
+  const facts = { instalment: 2, amount: 50_000, card_expires: '2026-12' };
   const letter = composeMessage(
     { kind, facts },
     {
@@ -73,6 +73,7 @@ function letterOf(
         text: 'Your parcel left our shop on Tuesday. <b>The courier</b> brings it on Friday.\n\nAnje',
         question: 'Where is my order?\nI paid twice.',
       },
+      refund: { changesPlan: true, returned: 50_000 },
       today: '2026-12-15',
     },
   );

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { timestamp } from '#platform/shared/clock.ts';
+import { askMerchant } from '#purchases/disputes/ask-merchant.ts';
 import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import { showMessage } from '#purchases/messages/sending/send-again.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
@@ -130,6 +132,41 @@ test('after a refund of a part, every letter counts what is left of the plan', a
   const messages = (await subjects(shopper)).map((line) => line.slice(17));
   assert.deepEqual(messages.slice(3), ['Everything is paid: R 1 000,00 to Bean There']);
   assert.match(charged?.subject ?? '', /^Everything/);
+  await assertSound(paying);
+});
+
+test('a refund to the card is mailed with what was returned, and not mailed any more once it has failed', async () => {
+  paying.clock.set('2035-06-15T08:00:00Z');
+  const { deps } = paying.service;
+  const refundedShopper = async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(1, { card: cards.refundFails });
+    await paying.pass({ days: 2 });
+    assert.equal((await refundNow(paying, shopper, 60_000)).status, 'complete');
+    return shopper;
+  };
+  const [mailed, unmailed] = [await refundedShopper(), await refundedShopper()];
+  await deps.database.pool.query(
+    `update messages set due_at = due_at + interval '6 days'
+     where checkout_id = $1 and kind = 'refunded'`,
+    [unmailed.id],
+  );
+  await paying.work();
+  const refunded = async (shopper: Shopper) => {
+    const [message] = (await shopper.rows('messages')).filter(({ kind }) => kind === 'refunded');
+    return { message, shown: await showMessage(deps, paying.account.merchant, message) };
+  };
+  const { shown } = await refunded(mailed);
+  assert.match(
+    shown.text,
+    /Bean There refunded R 600,00 of order \S+\n\nBack to your card: R 600,00\./,
+  );
+  assert.doesNotMatch(shown.text, /table/);
+  assert.equal(shown.refusal, null);
+  await paying.pass({ days: 7 });
+  const [one, other] = [await refunded(mailed), await refunded(unmailed)];
+  assert.deepEqual([one.message.status, other.message.status], ['sent', 'skipped']);
+  assert.match(String(one.shown.refusal), /no longer true/);
   await assertSound(paying);
 });
 
@@ -321,4 +358,29 @@ test('no message has more of a card than its last four digits, an image, or an a
     const addresses: string[] = html.match(/https?:\/\/[^/"]+/g) ?? [];
     assert.deepEqual([...new Set(addresses)], ['http://localhost:3000']);
   }
+});
+
+test('a merchant is not asked for evidence once the dispute is decided', async () => {
+  paying.clock.set('2036-11-15T08:00:00Z');
+  const { deps } = paying.service;
+  const { merchant } = paying.account;
+  await deps.database.pool.query('update merchants set contact = $2 where id = $1', [
+    ...[merchant.id, 'help@bean.example'],
+  ]);
+  const asked: string[] = [];
+  for (const outcome of [null, 'won']) {
+    const shopper = await paying.shopper();
+    await shopper.pay(1);
+    await paying.pass({ days: 2 });
+    await askMerchant(deps, 'nomsa', await openDispute(paying, shopper));
+    const [dispute] = await shopper.rows('disputes');
+    const path = `/_test/disputes/${dispute.dispute_ref}/resolve`;
+    if (outcome !== null) await paying.gateway.call('POST', path, { outcome });
+    await readAgain(deps, merchant, dispute);
+    await paying.work();
+    const messages = await shopper.rows('messages');
+    asked.push(messages.find(({ kind }) => kind === 'evidence_asked').status);
+  }
+  assert.deepEqual(asked, ['sent', 'skipped']);
+  await assertSound(paying);
 });

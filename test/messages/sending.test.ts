@@ -256,6 +256,58 @@ test('a recipient that the server refuses permanently is not retried, and the au
   assert.doesNotMatch(alert?.detail ?? '', /thandi/);
 });
 
+test('an answer that is cut within a character is recorded, and its mail is not sent again', async () => {
+  // Whatever comes before it, one of the two answers is cut within a character.
+  let from = '';
+  const server = await startServer({
+    onRcptTo: (_address, _session, done) => {
+      from = from === '' ? 'x' : '';
+      const text = `${from}${'\u{1f97e}'.repeat(300)}`;
+      done(Object.assign(new Error(text), { responseCode: 550 }));
+    },
+  });
+  const service = await start(server.url);
+  await queue(service, { about: 'one' });
+  await sendDueMessages(service.deps);
+  await queue(service, { about: 'two' });
+  await sendDueMessages(service.deps);
+  const messages = await read(service);
+  assert.deepEqual(
+    messages.map(({ status }) => status),
+    ['refused', 'refused'],
+  );
+  for (const { response } of await readAttempts(service)) assert.ok(response.length >= 499);
+});
+
+test('a mail that cannot be written fails alone, is logged, and the others of its batch are sent once', async () => {
+  const server = await startServer();
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+  const service = await start(server.url, {}, log);
+  const { id } = linkTo(service, 'token');
+  // The key that sealed this token was retired.
+  const lost = { id, sealed_token: Buffer.from('no such key') };
+  const facts = { expires_at: timestamp(clock.now().add({ hours: 1 })) };
+  await queue(service, { about: 'one' }, { kind: 'sign_in_link', link: lost, facts });
+  for (const minutes of [0, 10, 10]) {
+    clock.advance({ minutes });
+    await sendDueMessages(service.deps);
+  }
+  assert.equal(server.mails.length, 1);
+  const messages = await read(service);
+  assert.deepEqual(
+    messages.map(({ kind, status, attempts }) => `${kind} ${status} ${attempts}`).sort(),
+    ['charged sent 1', 'sign_in_link pending 3'],
+  );
+  const responses = (await readAttempts(service)).filter(({ outcome }) => outcome === 'failed');
+  assert.match(responses[0]?.response ?? '', /could not be written/);
+  assert.equal(lines.filter((line) => line.includes(`"message_id":"${id}"`)).length, 3);
+  clock.advance({ hours: 1 });
+  await sendDueMessages(service.deps);
+  const link = (await read(service)).find((one) => one.id === id);
+  assert.equal(link?.status, 'skipped');
+});
+
 test('a server that refuses us, not the message, is retried', async () => {
   const server = await startServer({ user: 'tranche', password: 'right' });
   const service = await start(server.url.replace('right', 'wrong'));

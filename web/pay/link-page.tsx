@@ -130,9 +130,9 @@ function Form(props: { page: LinkPage; path: string; texts: Texts; payMerchant: 
       <h1 id="heading" class="unseen">
         <Named text={payMerchant} page={page} />
       </h1>
-      {page.limited && (
+      {page.notice !== null && (
         <p class="notice warning" role="alert">
-          {texts.limited}
+          {page.notice === 'busy' ? texts.busy : texts.limited}
         </p>
       )}
       {page.amount === null && (

@@ -116,7 +116,6 @@ export function Late({
   // The plan above says why nothing is charged.
   const isPaused = isPausedPlan(page, plan);
   const mayPay = !isPaused && mayProve(page);
-  const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (
     <section class="late-card" aria-labelledby="late">
       <h2 id="late">
@@ -127,11 +126,7 @@ export function Late({
       </h2>
       <p>
         {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', i18n)} `}
-        {i18n.text('plan_late_free')}{' '}
-        {mayPay &&
-          (retries
-            ? i18n.text('plan_late_retry', { date: i18n.dateOf(retries).replaceAll(' ', '\u00a0') })
-            : i18n.text('plan_late_stopped'))}
+        {i18n.text('plan_late_free')} {mayPay && retryWords(late, i18n)}
         {!isPaused && !mayPay && <NoLinks page={page} />}
       </p>
       {mayPay && (
@@ -146,6 +141,15 @@ export function Late({
       )}
     </section>
   );
+}
+
+/** A retry is promised only if the service retries every late payment. */
+function retryWords(late: PlanPayment[], i18n: I18n): string {
+  const retries = late.flatMap((one) => one.late?.retries_at ?? []).sort();
+  const [next] = retries;
+  if (next === undefined) return i18n.text('plan_late_stopped');
+  if (retries.length < late.length) return i18n.text('plan_late_some');
+  return i18n.text('plan_late_retry', { date: i18n.dateOf(next).replaceAll(' ', '\u00a0') });
 }
 
 function WarningSign() {

@@ -20,5 +20,11 @@ export type LineItem = { name: string; amount: number; quantity: number };
 
 export type Checkout = Selectable<Tables['checkouts']>;
 
+/**
+ * People write e-mail addresses in upper or lower case, and with spaces around them. Neither makes
+ * a difference.
+ */
+export const normaliseEmail = (email: string) => email.normalize('NFC').trim().toLowerCase();
+
 /** How long the hosted page can be opened (decision 0011). */
 export const paymentUrlMinutes = 30;

@@ -199,10 +199,8 @@ async function messagesOf(
     const isUncollected = answer.outcome === 'declined' || answer.outcome === 'lapsed';
     const isNews = settled[index]?.declines === 1 || settled[index]?.status === 'overdue';
     if (isUncollected && isNews) {
-      const next = settled[index]?.due_at;
-      const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
-      const why = { ...facts, retry_on, ...unchargedFor(answer) };
+      const why = { ...facts, ...unchargedFor(answer) };
       messages.push({ ...key, kind: 'declined', about: attempt, facts: why });
     }
   }

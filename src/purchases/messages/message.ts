@@ -48,8 +48,6 @@ export type MessageFacts = {
   card_ref?: string;
   /** Whether the shopper paid with a card that is not the stored one. */
   other_card?: boolean;
-  /** The local date on which the service retries a declined payment; null if it does not. */
-  retry_on?: string | null;
   /**
    * Why nothing was charged, if the bank did not decline the charge: the bank was `not_asked`, or
    * the hold had `lapsed`.

@@ -25,8 +25,11 @@ export type LinkPage = {
   /** The form as the shopper sent it, and the names of its wrong members. */
   typed: { amount: string; email: string };
   wrong: ('amount' | 'email')[];
-  /** Whether there were too many attempts a moment ago. */
-  limited: boolean;
+  /**
+   * Why the form did not lead to a payment page: there were too many attempts a moment ago, or
+   * someone is paying with another e-mail address.
+   */
+  notice: 'limited' | 'busy' | null;
   operator: OperatorLinks;
 };
 

@@ -12,10 +12,10 @@ import { chooseLanguage, isLanguage, type Language } from '#platform/shared/lang
 import { centsIn } from '#platform/shared/money.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
+import { linkOfToken, linkUrls } from '#purchases/checkouts/link-token.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { loadPayServer, type PayServer } from '#purchases/shoppers/pay-html.ts';
 import type { LinkPage } from './link-page.ts';
-import { linkOfToken, linkUrls } from './link-token.ts';
 import { type OpenDeps, openPaymentLink, readLink, type Typed } from './open-payment-link.ts';
 import { type ReadLink, statusOf } from './payment-link.ts';
 import { presentLinkPage, presentLinkPrint } from './present-link.ts';
@@ -106,7 +106,7 @@ function languageOf(request: FastifyRequest): Language {
   return isLanguage(lang) ? lang : chooseLanguage(request.headers['accept-language']);
 }
 
-type Refusal = Partial<Pick<LinkPage, 'status' | 'typed' | 'wrong' | 'limited'>>;
+type Refusal = Partial<Pick<LinkPage, 'status' | 'typed' | 'wrong' | 'notice'>>;
 
 /**
  * Creates or finds the shopper's checkout. Returns the URL of its page, or what the link's page
@@ -122,7 +122,8 @@ async function continueFrom(
   if (wrong.length > 0) return { typed, wrong };
   const needsNew =
     statusOf(link, merchant.now()) === 'active' && (link.reusable || link.checkout_id === null);
-  let made = needsNew ? null : await openPaymentLink(deps, merchant, link, null);
+  const open = (mayMake: boolean) => openPaymentLink(deps, merchant, link, values, mayMake);
+  let made = needsNew ? null : await open(false);
   if (made === null) {
     // Only new checkouts count towards the limit: strangers who know the link must not lock its
     // shopper out of the checkout that exists already.
@@ -130,10 +131,11 @@ async function continueFrom(
       await deps.rateLimits.linkCheckout(link.id, networkOf(request));
     } catch (error) {
       if (!(error instanceof RateLimited)) throw error;
-      return { typed, limited: true };
+      return { typed, notice: 'limited' };
     }
-    made = await openPaymentLink(deps, merchant, link, values);
+    made = await open(true);
   }
+  if (made === 'busy') return { typed, notice: 'busy' };
   if (made === null || typeof made === 'string') return { status: made ?? 'unavailable' };
   const { lang } = request.query as { lang?: unknown };
   if (isLanguage(lang)) await keepLanguage(deps, { ...made, language: null }, lang);
@@ -167,6 +169,8 @@ function checkTyped(
   return { values: { amount, email }, wrong };
 }
 
+const codes = { none: 200, busy: 409, limited: 429 };
+
 function sendPage(
   deps: LinkPageDeps,
   server: PayServer,
@@ -183,8 +187,7 @@ function sendPage(
     language,
     words: words[language],
   });
-  const isRefused = page !== null && page.wrong.length > 0;
-  reply.code(page === null ? 404 : isRefused ? 422 : page.limited ? 429 : 200);
+  reply.code(page === null ? 404 : page.wrong.length > 0 ? 422 : codes[page.notice ?? 'none']);
   return sendHtml(reply, html, policy(nonce, { 'form-action': "'self'" }));
 }
 

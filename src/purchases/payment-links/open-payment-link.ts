@@ -8,10 +8,12 @@ import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { beginCheckout } from '#platform/tracing/trace.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { normaliseEmail } from '#purchases/checkouts/checkout.ts';
 import type { CreatedCheckout } from '#purchases/checkouts/create-checkout.ts';
 import { commitCheckoutIn, newCheckout } from '#purchases/checkouts/create-checkout.ts';
+import { expireCheckout } from '#purchases/checkouts/expire-checkout.ts';
+import { linkUrls } from '#purchases/checkouts/link-token.ts';
 import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
-import { linkUrls } from './link-token.ts';
 import { findLink, lockLink, moveLinkCheckout, withCheckouts } from './payment-link.sql.ts';
 import {
   type PaymentLink,
@@ -30,7 +32,10 @@ export type OpenDeps = {
   gateways: Pick<Gateways, 'choose'>;
 };
 
-/** The form of the link's page, as the shopper filled it in. */
+/**
+ * The form of the link's page, as the shopper filled it in. A member that the link itself sets is
+ * null.
+ */
 export type Typed = { email: string | null; amount: number | null };
 
 /** Reads a link and its merchant, and changes nothing, because programs follow links too. */
@@ -44,16 +49,19 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
 /**
  * Finds or makes the checkout of a shopper who presses the button on a link's page. A reusable link
  * makes a new checkout each time. Any other link has at most one checkout that can be paid:
- * shoppers who come at the same time get the same checkout, and the first of them pays it. If the
- * link can no longer be opened, returns its status. If a new checkout is needed and `typed` is
- * null, returns null.
+ * shoppers who come at the same time get the same checkout, and the first of them pays it. But the
+ * plan of a checkout belongs to the address that was typed for it, so a shopper with another
+ * address gets a new checkout and the earlier one expires, or waits if that one is being paid
+ * (`busy`). If the link can no longer be opened, returns its status. If a new checkout is needed
+ * and `mayMake` is false, returns null.
  */
 export async function openPaymentLink(
   deps: OpenDeps,
   merchant: Merchant,
   key: { merchant_id: string; id: string },
-  typed: Typed | null,
-): Promise<CreatedCheckout | Exclude<PaymentLinkStatus, 'active'> | 'unavailable' | null> {
+  typed: Typed,
+  mayMake = true,
+): Promise<CreatedCheckout | Exclude<PaymentLinkStatus, 'active'> | 'unavailable' | 'busy' | null> {
   const id = deps.random.uuid();
   return await transaction(deps, async (tx) => {
     const locked = await lockLink(tx.db, key);
@@ -63,9 +71,11 @@ export async function openPaymentLink(
     if (link.checkout_id === id) return { id, merchant_id: key.merchant_id };
     const status = statusOf(link, merchant.now());
     if (status !== 'active') return status;
-    const payable = link.reusable ? null : await findPayable(tx.db, merchant, link);
-    if (payable !== null) return { id: payable, merchant_id: key.merchant_id };
-    return typed && (await makeCheckout(deps, tx, merchant, link, { id, ...typed }));
+    const open = link.reusable ? null : await findOpen(tx.db, merchant, link, typed.email);
+    if (typeof open === 'string') return open;
+    if (open?.isOwn) return { id: open.id, merchant_id: key.merchant_id };
+    if (!mayMake) return null;
+    return await makeCheckout(deps, tx, merchant, link, { id, ...typed, replaces: open?.id });
   });
 }
 
@@ -73,23 +83,30 @@ export async function openPaymentLink(
 const marginMinutes = 1;
 
 /**
- * Finds the link's checkout if it can be paid or is being paid. Locks it, so that no payment begins
- * unnoticed: a payment begins under the same lock, before the checkout's end.
+ * Finds the link's checkout if it can be paid or is being paid, and whether it belongs to the
+ * address that this shopper typed. Locks it, so that no payment begins unnoticed: a payment begins
+ * under the same lock, before the checkout's end.
  */
-async function findPayable(
+async function findOpen(
   db: Handle,
   merchant: Merchant,
   { merchant_id, checkout_id }: PaymentLink,
-): Promise<string | null> {
+  email: string | null,
+): Promise<{ id: string; isOwn: boolean } | 'paid' | 'busy' | null> {
   const checkout = checkout_id && (await lockCheckout(db, merchant_id, checkout_id));
   if (!checkout || checkout.status === 'cancelled' || checkout.status === 'invalid_payload') {
     return null;
   }
+  // It was paid after the link's status was read.
+  if (checkout.status === 'successful') return 'paid';
+  const { id, customer } = checkout;
+  const isOwn = email === null || normaliseEmail(email) === normaliseEmail(customer.email);
   const end = Temporal.Instant.from(checkout.expires_at).add({ minutes: marginMinutes });
-  if (Temporal.Instant.compare(merchant.now(), end) < 0) return checkout.id;
-  const attempts = await listAttempts(db, { merchant_id, checkout_id: checkout.id });
-  const isSettled = attempts.every(({ due_at }) => due_at === null);
-  return checkout.status === 'received' && isSettled ? null : checkout.id;
+  const isPast = Temporal.Instant.compare(merchant.now(), end) >= 0;
+  if (isOwn && !isPast) return { id, isOwn };
+  const attempts = await listAttempts(db, { merchant_id, checkout_id: id });
+  if (attempts.some(({ due_at }) => due_at !== null)) return isOwn ? { id, isOwn } : 'busy';
+  return isPast ? null : { id, isOwn };
 }
 
 async function makeCheckout(
@@ -97,12 +114,17 @@ async function makeCheckout(
   tx: Transaction,
   merchant: Merchant,
   link: ReadLink,
-  { id, email, amount: typed }: Typed & { id: string },
+  { id, email, amount: typed, replaces }: Typed & { id: string; replaces: string | undefined },
 ): Promise<CreatedCheckout | 'unavailable'> {
   const amount = link.amount ?? typed;
   const customer = link.customer ?? (email === null ? null : { email });
   // The merchant's bands may have changed since the link was made.
   if (amount === null || customer === null || !isPayable(merchant, amount)) return 'unavailable';
+  if (replaces !== undefined) {
+    // On another node, no payment of it may begin either.
+    const end = timestamp(merchant.now().subtract({ minutes: marginMinutes }));
+    await expireCheckout(tx.db, { merchant_id: merchant.id, id: replaces }, end);
+  }
   const { url } = linkUrls(deps, link);
   beginCheckout(id);
   const checkout = newCheckout(

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { members, url } from '#purchases/checkouts/checkout.schema.ts';
-import { linkUrls } from './link-token.ts';
+import { linkUrls } from '#purchases/checkouts/link-token.ts';
 import type { ReadLink } from './payment-link.ts';
 import {
   expiryDaysMax,

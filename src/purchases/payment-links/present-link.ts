@@ -2,14 +2,14 @@ import { isPayable, type Merchant, payableRules, type Rule } from '#merchants/me
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
+import { linkUrls } from '#purchases/checkouts/link-token.ts';
 import type { LinkPage, LinkPrint } from './link-page.ts';
-import { linkUrls } from './link-token.ts';
 import type { OpenDeps } from './open-payment-link.ts';
 import { type ReadLink, statusOf } from './payment-link.ts';
 import { qrPath } from './qr-code.ts';
 
 /** The members that change with the shopper's form. */
-type Form = Partial<Pick<LinkPage, 'typed' | 'wrong' | 'limited' | 'status'>>;
+type Form = Partial<Pick<LinkPage, 'typed' | 'wrong' | 'notice' | 'status'>>;
 
 export function presentLinkPage(
   deps: { environment: Environment; page: HostedPageSettings },
@@ -35,7 +35,7 @@ export function presentLinkPage(
     asks_email: link.customer === null,
     typed: { amount: '', email: '' },
     wrong: [],
-    limited: false,
+    notice: null,
     operator: deps.page.operator,
     ...form,
   };

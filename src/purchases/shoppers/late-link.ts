@@ -7,10 +7,10 @@ import { findLateLink, insertLateLinks, type PlanKey } from './plan-access.sql.t
 import { hashToken } from './send-link.ts';
 
 /**
- * The link in the first mail about a late payment must outlive the retries of the payment
- * (`retryDays`).
+ * The link in the first mail about a late payment must outlive the retries of the payment. There
+ * are three (`retryDays`), and the card network may put off each of them by ten days.
  */
-export const lateLinkDays = 14;
+export const lateLinkDays = 31;
 
 /**
  * The token in a mail about a late payment. A mail that is sent again has the same token, because a

@@ -10,6 +10,7 @@ import { consentVersion } from '#platform/shared/words/consent-version.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { isAwaited } from '#purchases/callbacks/delivery/answer.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { linkUrls } from '#purchases/checkouts/link-token.ts';
 import type { ConversationEntry } from '#purchases/conversations/conversation.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import {
@@ -25,19 +26,18 @@ import type { PayPage } from './pay-page.ts';
 import { type Plan, withoutReasons } from './plan.ts';
 import { presentPlanAttempt } from './plan-attempt.ts';
 
+type PresentDeps = {
+  clock: Clock;
+  gateways: Gateways;
+  environment: Environment;
+  page: HostedPageSettings;
+  sendsMessages: boolean;
+  sealing: Sealing;
+  baseUrl: string;
+};
+
 /** Everything that the shopper sees now. */
-export function presentPage(
-  deps: {
-    clock: Clock;
-    gateways: Gateways;
-    environment: Environment;
-    page: HostedPageSettings;
-    sendsMessages: boolean;
-    sealing: Sealing;
-  },
-  opened: OpenedPage,
-  language: Language,
-): PayPage {
+export function presentPage(deps: PresentDeps, opened: OpenedPage, language: Language): PayPage {
   const { merchant, checkout, callback, plan, session, conversation } = opened;
   const attempts = opened.attempts.filter(isFirstPayment);
   const onPlan = opened.attempts.find(isOnPlan) ?? null;
@@ -86,7 +86,7 @@ export function presentPage(
     attempt: presentPlanAttempt(onPlan, session !== null, sessionOf(deps.sealing, onPlan), now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     card_session: status === 'begun' ? sessionOf(deps.sealing, inFlight) : null,
-    return_url: callback?.redirect_url ?? returnUrl(checkout, status),
+    return_url: callback?.redirect_url ?? returnUrl(deps, checkout, status),
     may_cancel: status === 'expired' && isOpen(checkout, now),
     expires_at: checkout.expires_at,
     card_entry,
@@ -157,12 +157,21 @@ function declineOf({ decline_reason, may_retry }: PaymentAttempt): PayPage['decl
   return decline_reason === null ? null : { reason: decline_reason, may_retry: may_retry ?? true };
 }
 
-function returnUrl(checkout: Checkout, status: PayPage['status']): string | null {
+function returnUrl(
+  deps: PresentDeps,
+  checkout: Checkout,
+  status: PayPage['status'],
+): string | null {
+  const { merchant_id, payment_link_id } = checkout;
   switch (status) {
     case 'successful':
       return checkout.success_url;
-    case 'cancelled':
     case 'expired':
+      // The shopper begins again on the page of the payment link, if there is one.
+      return payment_link_id === null
+        ? checkout.cancel_url
+        : linkUrls(deps, { merchant_id, id: payment_link_id }).url;
+    case 'cancelled':
     case 'invalid_payload':
       return checkout.cancel_url;
     default:

@@ -4,7 +4,7 @@ import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { type Checkout, normaliseEmail } from '#purchases/checkouts/checkout.ts';
 import { messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
 import { insertPlanLink } from './plan-access.sql.ts';
@@ -15,12 +15,6 @@ export type LinkDeps = QueueDeps & { database: Database; clock: Clock; sealing: 
 const linkMinutes = 10;
 
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
-
-/**
- * People write e-mail addresses in upper or lower case, and with spaces around them. Neither makes
- * a difference.
- */
-const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
  * Mails a one-time link if the e-mail address is the one given at checkout. The route answers the
@@ -36,8 +30,8 @@ export async function sendLink(
   mayMail: () => Promise<boolean> = async () => true,
 ): Promise<void> {
   const { merchant_id, id: checkout_id } = checkout;
-  const given = hashToken(normalise(email));
-  const isOwner = timingSafeEqual(given, hashToken(normalise(checkout.customer.email)));
+  const given = hashToken(normaliseEmail(email));
+  const isOwner = timingSafeEqual(given, hashToken(normaliseEmail(checkout.customer.email)));
   // Only requests with the right e-mail address are counted, so that strangers cannot use up the
   // shopper's mails.
   const isMailed = isOwner && (await mayMail());

@@ -134,7 +134,7 @@ export const af: Words = {
       'Iets in wat {merchant} daaroor aan ons gestuur het, is verkeerd. Niks is gehef nie. Gaan terug na {merchant} en begin weer.',
     unknown: 'Hierdie skakel lei nêrens heen nie',
     unknown_next:
-      'Dit is dalk onvolledig of verkeerd getik. Niks is daardeur gehef nie. Gaan terug na die winkel en begin die betaling weer.',
+      'Dit is dalk onvolledig of verkeerd getik, of dit wys nie meer ’n bestelling nie. As u betaal het, is u kwitansies in u e-pos. Die winkel kan u meer vertel.',
     return: 'Keer terug na {merchant}',
 
     plan: 'U betalings',
@@ -155,6 +155,7 @@ export const af: Words = {
     plan_late_lapsed: 'U bank se reservering het verval voordat ons die geld geneem het.',
     plan_late_free: 'Dit kos u niks ekstra nie.',
     plan_late_retry: 'Ons probeer weer op {date}, of u betaal dit nou.',
+    plan_late_some: 'Ons probeer nie almal self weer nie. Betaal hulle asseblief nou.',
     plan_late_stopped: 'Ons probeer nie self weer nie. Betaal dit asseblief nou.',
     plan_paid: 'Betaal',
     plan_paid_on: 'Betaal op {date}',
@@ -219,6 +220,8 @@ export const af: Words = {
     manage_steps: 'Hierna vra u bank dalk dat u bevestig.',
     manage_paid: '{amount} is betaal. Dankie.',
     manage_replaced: 'U kaart is verander. Die komende betalings word verhaal van {card}.',
+    manage_replaced_late:
+      'U kaart is verander. Die komende betalings word verhaal van {card}, maar nie die {amount} wat laat is nie. Betaal dit asseblief nou.',
     manage_bank_card: 'Dit vra dat u die kaart bevestig. Niks word gehef nie.',
     refused_charging: 'Hierdie betaling word op hierdie oomblik verhaal. Kyk oor ’n minuut weer.',
     refused_refund:
@@ -287,6 +290,7 @@ export const af: Words = {
     start: 'Gaan voort',
     start_next: 'Niks word nou al gehef nie. U kies op die volgende bladsy hoe om te betaal.',
     limited: 'Daar was sopas te veel pogings. Niks is gehef nie. Wag ’n minuut en probeer weer.',
+    busy: 'Iemand is nou besig om dit met ’n ander e-posadres te betaal. Wag ’n paar minute en probeer weer.',
     paid: 'Dit is reeds betaal',
     paid_next: 'Niks meer is hier verskuldig nie. Vra {merchant} as u ’n vraag daaroor het.',
     cancelled: 'Hierdie skakel is gekanselleer',
@@ -409,8 +413,9 @@ export const af: Words = {
       'U bank het betaling {number} van {count} vir bestelling {order} geweier: {amount} van {card}. Niks is verhaal nie.',
     declined_unasked:
       'Ons het betaling {number} van {count} vir bestelling {order}, {amount} van {card}, nie verhaal nie, weens vroeëre weierings.',
-    declined_retry:
-      'Ons probeer weer op {retry_on}. As dit ook nie werk nie, probeer ons nog twee keer binne ’n week. U kan ook nou betaal, met hierdie kaart of ’n ander een.',
+    declined_retry: 'Ons probeer weer op {retry_on}.',
+    declined_retry_more: 'As dit ook nie werk nie, probeer ons nog twee keer binne ’n week.',
+    declined_retry_now: 'U kan ook nou betaal, met hierdie kaart of ’n ander een.',
     declined_stopped:
       'Ons probeer nie self weer nie. Betaal dit asseblief nou, met hierdie kaart of ’n ander een.',
     declined_other:
@@ -430,12 +435,15 @@ export const af: Words = {
 
     replaced_subject: 'U kaart vir {merchant} is verander',
     replaced: 'Van nou af verhaal ons die betalings vir bestelling {order} van {card}.',
+    replaced_late:
+      'Ons probeer nie self weer om die {late} wat laat is te verhaal nie. Betaal dit asseblief nou.',
     replaced_next: 'As u dit nie gedoen het nie, laat ons weet vanaf die bladsy met u betalings.',
 
     refunded_subject: '{amount} deur {merchant} terugbetaal',
-    refunded:
-      '{merchant} het {amount} van bestelling {order} terugbetaal. Die tabel wys wat dit verander het.',
-    refunded_next: 'Wat na u kaart teruggaan, verskyn op u staat sodra u bank dit verwerk het.',
+    refunded: '{merchant} het {amount} van bestelling {order} terugbetaal.',
+    refunded_plan: 'Die tabel wys wat dit verander het.',
+    refunded_card:
+      'Terug na u kaart: {returned}. Dit verskyn op u staat sodra u bank dit verwerk het.',
 
     finished_subject: 'Alles is betaal: {total} aan {merchant}',
     finished:

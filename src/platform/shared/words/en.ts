@@ -131,7 +131,7 @@ export const en = {
       'The order details that {merchant} sent us are not right. Nothing was charged. Go back to {merchant} and start again.',
     unknown: 'This link leads nowhere',
     unknown_next:
-      'It may be incomplete or mistyped. Nothing was charged through it. Go back to the shop and start the payment again.',
+      'It may be incomplete or mistyped, or it no longer shows an order. If you have paid, your receipts are in your mail. The shop can tell you more.',
     return: 'Return to {merchant}',
 
     plan: 'Your payments',
@@ -152,6 +152,7 @@ export const en = {
     plan_late_lapsed: 'Your bank’s reservation ended before we took the money.',
     plan_late_free: 'It costs you nothing extra.',
     plan_late_retry: 'We will try again on {date}, or you can pay it now.',
+    plan_late_some: 'We will not try all of them again. Please pay them now.',
     plan_late_stopped: 'We will not try again. Please pay it now.',
     plan_paid: 'Paid',
     plan_paid_on: 'Paid on {date}',
@@ -215,6 +216,8 @@ export const en = {
     manage_steps: 'Next, your bank may ask you to confirm.',
     manage_paid: '{amount} is paid. Thank you.',
     manage_replaced: 'Your card was changed. Your remaining payments will be charged to {card}.',
+    manage_replaced_late:
+      'Your card was changed. Coming payments will be charged to {card}, but not the {amount} that is late. Please pay it now.',
     manage_bank_card: 'It asks you to confirm the card. Nothing is charged.',
     refused_charging: 'This payment is being charged at this moment. Look again in a minute.',
     refused_refund: 'A refund is in progress. You can pay when it is done. Nothing was charged.',
@@ -282,6 +285,7 @@ export const en = {
     start_next: 'Nothing is charged yet. You choose how to pay on the next page.',
     limited:
       'There were too many attempts just now. Nothing was charged. Wait a minute and try again.',
+    busy: 'Someone is paying this at the moment, with another e-mail address. Wait a few minutes and try again.',
     paid: 'This has been paid',
     paid_next: 'Nothing more is due here. If you have a question about it, ask {merchant}.',
     cancelled: 'This link was cancelled',
@@ -404,8 +408,9 @@ export const en = {
       'Your bank declined payment {number} of {count} for order {order}: {amount} from {card}. Nothing was charged.',
     declined_unasked:
       'We did not charge payment {number} of {count} for order {order}, {amount} from {card}, because of earlier declines.',
-    declined_retry:
-      'We will try again on {retry_on}. If that does not work either, we will try twice more within a week. You can also pay now, with this card or another one.',
+    declined_retry: 'We will try again on {retry_on}.',
+    declined_retry_more: 'If that does not work either, we will try twice more within a week.',
+    declined_retry_now: 'You can also pay now, with this card or another one.',
     declined_stopped: 'We will not try again. Please pay it now, with this card or another one.',
     declined_other: 'We cannot charge this card again. Please pay now, with another card.',
     declined_next: 'The later payments will continue as planned.',
@@ -423,12 +428,14 @@ export const en = {
 
     replaced_subject: 'Your card for {merchant} was changed',
     replaced: 'From now on, we will charge the payments for order {order} to {card}.',
+    replaced_late: 'We will not try to charge the {late} that is late again. Please pay it now.',
     replaced_next: 'If this was not you, open your payments and tell us.',
 
     refunded_subject: '{amount} refunded by {merchant}',
-    refunded: '{merchant} refunded {amount} of order {order}. The table shows what it changed.',
-    refunded_next:
-      'Money that goes back to your card appears on your statement once your bank has processed it.',
+    refunded: '{merchant} refunded {amount} of order {order}.',
+    refunded_plan: 'The table shows what it changed.',
+    refunded_card:
+      'Back to your card: {returned}. It appears on your statement once your bank has processed it.',
 
     finished_subject: 'Everything is paid: {total} to {merchant}',
     finished: 'You made the last payment for order {order}. Nothing more will be charged.',

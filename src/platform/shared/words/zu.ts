@@ -140,7 +140,7 @@ export const zu: Words = {
       'Kukhona okungalungile kulokho u\u2011{merchant} asithumelele khona ngayo. Akukho okukhokhisiwe. Buyela ku\u2011{merchant} uqale futhi.',
     unknown: 'Lesi sixhumanisi asiyi ndawo',
     unknown_next:
-      'Kungenzeka asiphelele noma sibhalwe kabi. Akukho okukhokhisiwe ngaso. Buyela esitolo uqale inkokhelo futhi.',
+      'Kungenzeka asiphelele noma sibhalwe kabi, noma asisabonisi i-oda. Uma ukhokhile, amarisidi akho aku-imeyili yakho. Isitolo singakutshela okwengeziwe.',
     return: 'Buyela ku\u2011{merchant}',
 
     plan: 'Izinkokhelo zakho',
@@ -162,6 +162,7 @@ export const zu: Words = {
       'Imali ebekelwe yibhange lakho iphelelwe isikhathi ngaphambi kokuthi siyithathe.',
     plan_late_free: 'Akukubizi lutho olwengeziwe.',
     plan_late_retry: 'Sizozama futhi ngo\u2011{date}, noma ukhokhe manje.',
+    plan_late_some: 'Asiphindi sizizame zonke ngokwethu. Sicela uzikhokhe manje.',
     plan_late_stopped: 'Asiphindi sizame ngokwethu. Sicela ukhokhe manje.',
     plan_paid: 'Kukhokhiwe',
     plan_paid_on: 'Kukhokhwe ngo\u2011{date}',
@@ -227,6 +228,8 @@ export const zu: Words = {
     manage_steps: 'Okulandelayo, ibhange lakho lingacela ukuthi uqinisekise.',
     manage_paid: '{amount} ikhokhiwe. Siyabonga.',
     manage_replaced: 'Ikhadi lakho lishintshiwe. Izinkokhelo ezizayo zikhokhiswa {card}.',
+    manage_replaced_late:
+      'Ikhadi lakho lishintshiwe. Izinkokhelo ezizayo zikhokhiswa {card}, kodwa hhayi {amount} esemuva kwesikhathi. Sicela ukhokhe manje.',
     manage_bank_card: 'Licela ukuthi uqinisekise ikhadi. Akukho okukhokhiswayo.',
     refused_charging: 'Le nkokhelo iyakhokhiswa njengamanje. Bheka futhi ngemva komzuzu.',
     refused_refund:
@@ -297,6 +300,7 @@ export const zu: Words = {
       'Akukho okukhokhisiwe okwamanje. Uzokhetha indlela yokukhokha ekhasini elilandelayo.',
     limited:
       'Kube nemizamo eminingi kakhulu manje. Akukho okukhokhisiwe. Linda umzuzu bese uzama futhi.',
+    busy: 'Kukhona okhokha lokhu njengamanje, ngelinye ikheli le-imeyili. Linda imizuzu embalwa bese uzama futhi.',
     paid: 'Lokhu sekukhokhiwe',
     paid_next: 'Akusekho okukweletwayo lapha. Uma unombuzo ngakho, buza u-{merchant}.',
     cancelled: 'Lesi sixhumanisi sikhanseliwe',
@@ -423,8 +427,9 @@ export const zu: Words = {
       'Ibhange lakho linqabe inkokhelo {number} kwezingu\u2011{count} ye-oda {order}: u\u2011{amount} ku\u2011{card}. Akukho mali ethathiwe.',
     declined_unasked:
       'Asiyithathanga inkokhelo {number} kwezingu\u2011{count} ye-oda {order}, u\u2011{amount} ku\u2011{card}, ngenxa yokunqatshwa kwangaphambili.',
-    declined_retry:
-      'Sizozama futhi ngo\u2011{retry_on}. Uma nalokho kungasebenzi, sizozama kabili futhi kungakapheli isonto. Ungakhokha nokukhokha manje, ngaleli khadi noma ngelinye.',
+    declined_retry: 'Sizozama futhi ngo\u2011{retry_on}.',
+    declined_retry_more: 'Uma nalokho kungasebenzi, sizozama kabili futhi kungakapheli isonto.',
+    declined_retry_now: 'Ungakhokha nokukhokha manje, ngaleli khadi noma ngelinye.',
     declined_stopped: 'Asizami futhi ngokwethu. Sicela ukhokhe manje, ngaleli khadi noma ngelinye.',
     declined_other:
       'Asisakwazi ukuthatha imali kuleli khadi. Sicela ukhokhe manje, ngelinye ikhadi.',
@@ -444,13 +449,14 @@ export const zu: Words = {
 
     replaced_subject: 'Ikhadi lakho laku\u2011{merchant} lishintshiwe',
     replaced: 'Kusukela manje izinkokhelo ze-oda {order} sizithatha ku\u2011{card}.',
+    replaced_late: 'Asiphindi sizame ukuthatha {late} esemuva kwesikhathi. Sicela ukhokhe manje.',
     replaced_next: 'Uma ungakwenzanga lokhu, sitshele ekhasini lezinkokhelo zakho.',
 
     refunded_subject: 'U\u2011{amount} ubuyiswe yi\u2011{merchant}',
-    refunded:
-      'I\u2011{merchant} ibuyise u\u2011{amount} we-oda {order}. Ithebula likhombisa okushintshile.',
-    refunded_next:
-      'Okubuyela ekhadini lakho kuvela esitatimendeni sakho uma ibhange lakho seliqedile.',
+    refunded: 'I\u2011{merchant} ibuyise u\u2011{amount} we-oda {order}.',
+    refunded_plan: 'Ithebula likhombisa okushintshile.',
+    refunded_card:
+      'Okubuyela ekhadini lakho: u\u2011{returned}. Kuvela esitatimendeni sakho uma ibhange lakho seliqedile.',
 
     finished_subject: 'Konke kukhokhiwe: {total} ku\u2011{merchant}',
     finished: 'Wenze inkokhelo yokugcina ye-oda {order}. Ayikho enye imali ezothathwa.',

@@ -55,13 +55,13 @@ const subject: MessageSubject = {
   isForbidden: false,
   url: 'https://pay.example/pay/token',
   answer: { text: 'It is on its way.\n\nAnje', question: 'Where is it?' },
-  today: '2026-12-15',
+  refund: { changesPlan: true, returned: 20_000 },
+  today: '2026-02-15',
 };
 
 const facts = {
   instalment: 2,
   amount: 50_000,
-  retry_on: '2026-12-16',
   card_expires: '2027-01',
 };
 
@@ -112,6 +112,60 @@ test('the plan in a letter names what is paid, next, late and cancelled', () => 
     ['paid', 'late', 'next', 'cancelled'],
   );
 });
+
+const textOf = (
+  kind: (typeof shopperMessageKinds)[number],
+  changes: Partial<MessageSubject>,
+  more: MessageFacts = {},
+) => renderText(composeMessage({ kind, facts: { ...facts, ...more } }, { ...subject, ...changes }));
+
+for (const [changesPlan, returned] of [
+  [true, 0],
+  [true, 20_000],
+  [false, 20_000],
+] as const) {
+  test(`a refund that ${changesPlan ? 'changes' : 'does not change'} the plan and returns ${returned} says so`, () => {
+    const text = textOf('refunded', { refund: { changesPlan, returned } });
+    assert.equal(/The table shows what it changed\./.test(text), changesPlan);
+    assert.equal(/R 500,00 of R 1 500,00 is paid\./.test(text), changesPlan);
+    assert.equal(/Back to your card: R 200,00\./.test(text), returned > 0);
+  });
+}
+
+const shoppersAttempt = { paused: true, shopper_attempt: 'an attempt' };
+for (const [what, changes, isAnnounced] of [
+  ['is due today', {}, true],
+  ['was due yesterday', { due_on: '2026-02-14' }, false],
+  ['is paused', { paused: true }, false],
+  ['is being paid by the shopper', shoppersAttempt, true],
+] as const) {
+  test(`a letter ${isAnnounced ? 'announces' : 'does not announce'} a next payment that ${what}`, () => {
+    const next = payment(2, { due_on: '2026-02-15', ...changes });
+    const text = textOf('receipt', { instalments: [payment(1), next] });
+    assert.equal(/Next: R 500,00 on/.test(text), isAnnounced);
+    assert.equal(/We will charge the later payments/.test(text), isAnnounced);
+  });
+}
+
+const retries: [what: string, changes: Partial<Instalment>, date: string | null, more: boolean][] =
+  [
+    ['tomorrow, after the first decline', { due_at: '2026-02-16T06:00:00.000Z' }, '16', true],
+    ['today in the territory', { due_at: '2026-02-14T22:30:00.000Z' }, '15', true],
+    ['in ten days, as the card network asks', { due_at: '2026-02-25T06:00:00.000Z' }, '25', false],
+    ['after the second decline', { due_at: '2026-02-16T06:00:00.000Z', declines: 2 }, '16', false],
+    ['on a day that has passed', { due_at: '2026-02-14T06:00:00.000Z' }, null, false],
+    ['never', { due_at: null, status: 'overdue' }, null, false],
+    ['when the pause ends', { due_at: '2026-02-16T06:00:00.000Z', paused: true }, null, false],
+  ];
+for (const [what, changes, date, more] of retries) {
+  test(`a retry ${what} is announced as it is`, () => {
+    const late = payment(2, { declines: 1, due_on: '2026-02-01', ...changes });
+    const text = textOf('declined', { instalments: [payment(1), late] });
+    const announced = /We will try again on (\d+) February 2026\./.exec(text)?.[1] ?? null;
+    assert.equal(announced, date);
+    assert.equal(/we will try twice more within a week\./.test(text), more);
+  });
+}
 
 test('a subject that is too long is cut between two characters', () => {
   for (const name of ['\u{1f97e}'.repeat(250), `K${'\u{1f97e}'.repeat(250)}`]) {

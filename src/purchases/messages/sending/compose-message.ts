@@ -7,11 +7,12 @@ import type { Territory } from '#platform/shared/territories.ts';
 import { fillIn } from '#platform/shared/words/fill-in.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { writeDate, writeMonth } from '#platform/shared/words/write-date.ts';
-import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { type Instalment, retryDays } from '#purchases/instalments/instalment.ts';
 import type { Message, ShopperMessageKind } from '#purchases/messages/message.ts';
 import { isToCome, type PaymentState, stateOf } from '#purchases/shoppers/plan.ts';
-import type { Letter } from './letter.ts';
+import type { Letter, LetterRow } from './letter.ts';
 import { type LetterFacts, writeLetter } from './letters.ts';
+import type { RefundEffect } from './message-subject.sql.ts';
 
 /**
  * Everything that a message is written from. It is read when the message is sent, so that the
@@ -34,6 +35,8 @@ export type MessageSubject = {
   url: string;
   /** A person's answer to the shopper, and the question before it. */
   answer: { text: string; question: string | null } | null;
+  /** The effect of the refund that the message is about. */
+  refund: RefundEffect | null;
   /** The local date in the merchant's territory. */
   today: string;
 };
@@ -50,16 +53,27 @@ export function composeMessage(
   // A date must not break across lines, and neither must an amount.
   const date = (day: string) => writeDate(day, subject.language).replaceAll(' ', '\u00a0');
 
-  const next = instalments.find(isToCome);
-  const asked = (one: Instalment) => one.amount - one.reduced;
+  const next = nextOf(subject);
+  const rowOf = (one: Instalment, isNext: boolean): LetterRow => {
+    const status = stateOf(one, isNext);
+    const values = { number: one.number, count: instalments.length };
+    return {
+      name: instalments.length === 1 ? texts.payment : fillIn(texts.payment_of, values),
+      date: date(one.due_on),
+      // Nothing is due for a cancelled payment, so the letter shows its original amount.
+      amount: money(status === 'cancelled' ? one.amount : asked(one)),
+      status,
+      state: texts[stateKeys[status]],
+    };
+  };
   const sumOf = (some: Instalment[]) => some.reduce((sum, one) => sum + asked(one), 0);
-  const paid = instalments.filter(
-    ({ status }) => status === 'authorised' || status === 'collected',
-  );
+  const paid = instalments.filter(isPaid);
   // Refunds can cancel payments before they are collected. The plan is what is left.
   const left = instalments.filter(({ status }) => status !== 'cancelled');
+  const late = instalments.filter(({ status, paused }) => status === 'overdue' && !paused);
   const about = instalments.find(({ number }) => number === message.facts.instalment);
-  const { retry_on, card_expires: expires } = message.facts;
+  const { card_expires: expires } = message.facts;
+  const retryOn = about ? retryOf(about, subject) : null;
   const facts: LetterFacts = {
     merchant: oneLine(merchant.name),
     order: oneLine(checkout.client_reference_id),
@@ -72,14 +86,18 @@ export function composeMessage(
     number: message.facts.instalment ?? 1,
     numbers: rangeOf(message.facts.instalments ?? []),
     date: about ? date(about.due_on) : '',
-    retryOn: retry_on && willRetry(about, retry_on, subject) ? date(retry_on) : null,
+    retryOn: retryOn && date(retryOn),
+    retriesMore: retryOn !== null && about?.declines === 1 && endsInWeek(retryOn, subject),
     isOverdue: about?.status === 'overdue',
+    late: late.length > 0 ? money(sumOf(late)) : null,
     isCharge: message.facts.amount !== undefined,
     isForbidden: subject.isForbidden,
     uncharged: message.facts.uncharged ?? null,
     card: cardOf(subject, message),
     cardExpires: expires ? writeMonth(expires, subject.language) : '',
     answer: subject.answer,
+    changesPlan: subject.refund?.changesPlan ?? false,
+    returned: subject.refund?.returned ? money(subject.refund.returned) : null,
   };
   const said = writeLetter(message.kind, facts, subject.language);
   const hasTable = !['sign_in_link', 'answer'].includes(message.kind) && instalments.length > 0;
@@ -87,26 +105,16 @@ export function composeMessage(
     from: facts.merchant,
     subject: said.subject,
     paragraphs: said.paragraphs,
-    rows: hasTable
-      ? instalments.map((one) => {
-          const status = stateOf(one, one === next);
-          return {
-            name:
-              instalments.length === 1
-                ? texts.payment
-                : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
-            date: date(one.due_on),
-            // Nothing is due for a cancelled payment, so the letter shows its original amount.
-            amount: money(status === 'cancelled' ? one.amount : asked(one)),
-            status,
-            state: texts[stateKeys[status]],
-          };
-        })
-      : [],
+    rows: hasTable ? instalments.map((one) => rowOf(one, one === next)) : [],
     link: { label: said.link, url: subject.url },
     footer: footerOf(texts.footer, merchant, subject.language),
   };
 }
+
+const isPaid = ({ status }: Instalment) => status === 'authorised' || status === 'collected';
+
+/** The amount of a payment after refunds reduced it. */
+const asked = (one: Instalment) => one.amount - one.reduced;
 
 const cardOf = ({ card }: MessageSubject, { facts }: Pick<Message, 'facts'>) =>
   card?.last4 && !facts.other_card ? { brand: brandName(card.brand), last4: card.last4 } : null;
@@ -125,9 +133,30 @@ function footerOf(
   return known.length === 0 ? [why] : [why, oneLine([name, ...known].join(' · '))];
 }
 
-/** A retry is announced only if its day is still to come. */
-const willRetry = (about: Instalment | undefined, retry_on: string, { today }: MessageSubject) =>
-  about?.status === 'scheduled' && !about.paused && retry_on >= today;
+/** The first payment to come. It is not announced while it is paused, or if its day has passed. */
+function nextOf({ instalments, today }: MessageSubject): Instalment | null {
+  const next = instalments.find(isToCome);
+  const isPaused = next?.paused && next.shopper_attempt === null;
+  return next && !isPaused && next.due_on >= today ? next : null;
+}
+
+/** The local date of a payment's next retry. Null if there is none, or if its day has passed. */
+function retryOf(
+  { status, paused, due_at }: Instalment,
+  { today, merchant }: MessageSubject,
+): string | null {
+  if (status !== 'scheduled' || paused || due_at === null) return null;
+  const { time_zone } = merchant.territory;
+  const due = Temporal.Instant.from(due_at).toZonedDateTimeISO(time_zone).toPlainDate().toString();
+  return due >= today ? due : null;
+}
+
+/** Whether the retries after the first one end within a week, if the card network allows them. */
+function endsInWeek(first: string, { today }: MessageSubject): boolean {
+  const after = (retryDays.at(-1) ?? 0) - (retryDays[0] ?? 0);
+  const last = Temporal.PlainDate.from(first).add({ days: after });
+  return Temporal.PlainDate.from(today).until(last).days <= 7;
+}
 
 const stateKeys = {
   paid: 'state_paid',

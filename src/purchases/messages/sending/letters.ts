@@ -30,8 +30,12 @@ export type LetterFacts = {
    * When the service retries a declined payment. Null if it does not, or if that day has passed.
    */
   retryOn: string | null;
+  /** Whether two more retries follow that one, within a week. */
+  retriesMore: boolean;
   /** Whether the payment is late and the service no longer retries it. */
   isOverdue: boolean;
+  /** The sum of the payments that are late and not retried; null if there are none. */
+  late: string | null;
   /** For `plan_finished`: whether a charge finished the plan, which the letter then states. */
   isCharge: boolean;
   /** Whether the bank forbids every further charge of the card. */
@@ -42,6 +46,10 @@ export type LetterFacts = {
   cardExpires: string;
   /** A person's answer to the shopper, and the shopper's question. */
   answer: { text: string; question: string | null } | null;
+  /** Whether the refund took something off payments that were not collected. */
+  changesPlan: boolean;
+  /** The amount that the refund returned to the card; null if nothing. */
+  returned: string | null;
 };
 
 export type Said = {
@@ -64,14 +72,18 @@ const valuesOf = ({
   next,
   card,
   retryOn,
+  retriesMore,
   cardExpires,
   numbers,
   isCancelled,
   isOverdue,
+  late,
   isCharge,
   isForbidden,
   uncharged,
   answer,
+  changesPlan,
+  returned,
   ...facts
 }: LetterFacts) => ({
   ...facts,
@@ -80,6 +92,8 @@ const valuesOf = ({
   next_date: next?.date ?? '',
   retry_on: retryOn ?? '',
   expires: cardExpires,
+  returned: returned ?? '',
+  late: late ?? '',
 });
 
 type ValueName = keyof ReturnType<typeof valuesOf> | 'card';
@@ -141,14 +155,23 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
     paragraphs: [upperFirst(translate('expires')), translate('expires_next')],
     link: translate('expires_link'),
   }),
-  card_replaced: (translate) => ({
+  card_replaced: (translate, { late }) => ({
     subject: translate('replaced_subject'),
-    paragraphs: [translate('replaced'), translate('replaced_next')],
+    paragraphs: [
+      late === null
+        ? translate('replaced')
+        : `${translate('replaced')} ${translate('replaced_late')}`,
+      translate('replaced_next'),
+    ],
     link: translate('see'),
   }),
   refunded: (translate, facts) => ({
     subject: translate('refunded_subject'),
-    paragraphs: [translate('refunded'), translate('refunded_next'), ...standing(translate, facts)],
+    paragraphs: [
+      `${translate('refunded')}${facts.changesPlan ? ` ${translate('refunded_plan')}` : ''}`,
+      ...(facts.returned ? [translate('refunded_card')] : []),
+      ...(facts.changesPlan ? standing(translate, facts) : []),
+    ],
     link: translate('see'),
   }),
   plan_finished: (translate, { numbers, isCharge }) => ({
@@ -180,12 +203,15 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
 /** Says why a payment was not collected, and what happens next. */
 function uncollected(
   translate: Translate,
-  { uncharged, isForbidden, retryOn, isOverdue }: LetterFacts,
+  { uncharged, isForbidden, retryOn, retriesMore, isOverdue }: LetterFacts,
 ): string[] {
   if (uncharged === 'lapsed') return [translate('lapsed'), translate('lapsed_next')];
   const why = translate(uncharged === 'not_asked' ? 'declined_unasked' : 'declined');
   if (isForbidden) return [why, translate('declined_other')];
-  if (retryOn) return [why, translate('declined_retry')];
+  if (retryOn) {
+    const more = retriesMore ? ` ${translate('declined_retry_more')}` : '';
+    return [why, `${translate('declined_retry')}${more} ${translate('declined_retry_now')}`];
+  }
   return isOverdue ? [why, translate('declined_stopped')] : [why];
 }
 

@@ -6,11 +6,13 @@ import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { listAnswers } from '#purchases/conversations/conversation.sql.ts';
+import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { listCardDeclines } from '#purchases/instalments/collection.sql.ts';
 import type { CardDecline, Instalment } from '#purchases/instalments/instalment.ts';
 import type { Message } from '#purchases/messages/message.ts';
 import { listLinks } from '#purchases/payment-links/payment-link.sql.ts';
 import type { ReadLink } from '#purchases/payment-links/payment-link.ts';
+import type { RefundStatus } from '#purchases/refunds/refund.ts';
 
 /** The facts that one merchant's messages are written from. */
 export type MessageSources = {
@@ -38,7 +40,13 @@ export type MessageSources = {
   answers: Awaited<ReturnType<typeof listAnswers>>;
   /** The payment links that the messages are about. */
   links: Map<string, ReadLink>;
+  /** The refunds and the disputes that the messages are about, by their ids. */
+  refunds: Map<string, { status: RefundStatus } & RefundEffect>;
+  disputes: Map<string, Pick<Dispute, 'status' | 'submitted_at'>>;
 };
+
+/** Whether a refund took something off payments that were not collected, and what the card got. */
+export type RefundEffect = { changesPlan: boolean; returned: number };
 
 type CardFace = {
   card_ref: string;
@@ -76,18 +84,64 @@ const selectSources = compileOnce((db, key: Key) =>
   }),
 );
 
+/** The id of the refund that a message is about. */
+export const refundOf = ({ kind, about }: Pick<Message, 'kind' | 'about'>) =>
+  kind === 'refunded' ? /^refund ([0-9a-f-]{36})/.exec(about)?.[1] : undefined;
+
+async function listRefunds(
+  db: Handle,
+  merchant_id: string,
+  ids: string[],
+): Promise<MessageSources['refunds']> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('refund_requests as r')
+    .leftJoin('refund_parts as p', (join) =>
+      join
+        .onRef('p.refund_id', '=', 'r.id')
+        .onRef('p.merchant_id', '=', 'r.merchant_id')
+        .on('p.status', '=', 'done'),
+    )
+    .select([
+      'r.id',
+      'r.status',
+      sql<boolean>`coalesce(bool_or(p.kind <> 'card'), false)`.as('changesPlan'),
+      sql<number>`coalesce(sum(p.amount) filter (where p.kind = 'card'), 0)::bigint`.as('returned'),
+    ])
+    .where('r.merchant_id', '=', merchant_id)
+    .where('r.id', 'in', ids)
+    .groupBy(['r.id', 'r.status'])
+    .execute();
+  return new Map(rows.map(({ id, ...refund }) => [id, refund]));
+}
+
+async function listDisputes(
+  db: Handle,
+  merchant_id: string,
+  ids: string[],
+): Promise<MessageSources['disputes']> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('disputes')
+    .select(['id', 'status', 'submitted_at'])
+    .where('merchant_id', '=', merchant_id)
+    .where('id', 'in', ids)
+    .execute();
+  return new Map(rows.map(({ id, ...dispute }) => [id, dispute]));
+}
+
 const saysHowToPay = ({ kind }: Pick<Message, 'kind'>) =>
   kind === 'charge_soon' || kind === 'declined';
 
 /**
  * Reads the facts for a whole batch in one statement. It needs one more statement if any message
- * names a replaced card, one if any says which card to pay with, one if any is an answer, and two
- * if any is about a payment link.
+ * names a replaced card, one if any says which card to pay with, one if any is an answer, one if
+ * any is about a refund, one if any is about a dispute, and two if any is about a payment link.
  */
 export async function listMessageSources(
   db: Handle,
   merchant_id: string,
-  messages: Pick<Message, 'kind' | 'checkout_id' | 'payment_link_id' | 'facts'>[],
+  messages: Pick<Message, 'kind' | 'about' | 'checkout_id' | 'payment_link_id' | 'facts'>[],
   now: Temporal.Instant,
 ): Promise<MessageSources> {
   const unique = (ids: (string | null | undefined)[]) => [
@@ -97,6 +151,8 @@ export async function listMessageSources(
   const card_refs = unique(messages.map(({ facts }) => facts.card_ref));
   const entry_ids = unique(messages.map(({ facts }) => facts.entry));
   const link_ids = unique(messages.map(({ payment_link_id }) => payment_link_id));
+  const refund_ids = unique(messages.map(refundOf));
+  const dispute_ids = unique(messages.map(({ facts }) => facts.dispute));
   const paying = unique(messages.filter(saysHowToPay).map(({ checkout_id }) => checkout_id));
   const [rows] = await selectSources(db, { merchant_id, checkout_ids });
   assert(rows);
@@ -119,6 +175,8 @@ export async function listMessageSources(
     declines: paying.length === 0 ? [] : await listCardDeclines(db, merchant_id, paying, now),
     answers: await listAnswers(db, merchant_id, entry_ids),
     links: await listLinks(db, merchant_id, link_ids),
+    refunds: await listRefunds(db, merchant_id, refund_ids),
+    disputes: await listDisputes(db, merchant_id, dispute_ids),
     namedCards: new Map([...cards, ...replaced].map((one) => [one.card_ref, one])),
   };
 }

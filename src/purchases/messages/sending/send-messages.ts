@@ -9,7 +9,9 @@ import type { Language } from '#platform/shared/language.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
+import { linkUrls } from '#purchases/checkouts/link-token.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { isAnswerable } from '#purchases/disputes/dispute.ts';
 import { firstUncovered } from '#purchases/instalments/card-expiry.ts';
 import { findForbiddingForGood } from '#purchases/instalments/instalment.ts';
 import {
@@ -25,7 +27,6 @@ import {
   retriesAt,
   type ShopperMessageKind,
 } from '#purchases/messages/message.ts';
-import { linkUrls } from '#purchases/payment-links/link-token.ts';
 import { statusOf } from '#purchases/payment-links/payment-link.ts';
 import { lateToken, renewLateLinks } from '#purchases/shoppers/late-link.ts';
 import { hasAlertSince } from '#record/alerts/alert.sql.ts';
@@ -35,7 +36,7 @@ import { composeMessage, type MessageSubject } from './compose-message.ts';
 import { composeRequest } from './compose-request.ts';
 import type { Letter } from './letter.ts';
 import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
-import { listMessageSources, type MessageSources } from './message-subject.sql.ts';
+import { listMessageSources, type MessageSources, refundOf } from './message-subject.sql.ts';
 import { renderHtml, renderSubject, renderText } from './render-letter.ts';
 
 export type MessageDeps = {
@@ -104,7 +105,7 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
   const sendNext = async () => {
     for (let message = queue.shift(); message; message = queue.shift()) {
       const isLate = deps.clock.monotonic() >= lastBegin;
-      const outcome = isLate ? 'released' : await sendOne(deps, merchant, message, sources, now);
+      const outcome = isLate ? 'released' : await trySending(deps, merchant, message, sources, now);
       results.push({ message, outcome });
     }
   };
@@ -135,6 +136,20 @@ async function renewLinks(
  * `released` that the batch had no time left for it.
  */
 type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
+
+/**
+ * A mail that cannot be written fails like one that cannot be sent. An exception would lose the
+ * outcomes of the whole batch, and the mails that have left would be sent again.
+ */
+async function trySending(...given: Parameters<typeof sendOne>): Promise<Result['outcome']> {
+  try {
+    return await sendOne(...given);
+  } catch (error) {
+    const [deps, , message] = given;
+    deps.log.error({ err: error, message_id: message.id }, 'a message could not be written');
+    return { outcome: 'failed', response: 'The mail could not be written. The log says why.' };
+  }
+}
 
 async function sendOne(
   deps: SendingDeps,
@@ -256,8 +271,14 @@ export function isStillTrue(
       return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
     case 'answer':
       return sources.answers.has(facts.entry ?? '');
-    case 'evidence_asked':
-      return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
+    case 'refunded':
+      // The card network may return a refund days after it was complete.
+      return sources.refunds.get(refundOf(message) ?? '')?.status === 'complete';
+    case 'evidence_asked': {
+      const dispute = sources.disputes.get(facts.dispute ?? '');
+      const isInTime = Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
+      return isInTime && dispute !== undefined && isAnswerable(dispute);
+    }
     default:
       return true;
   }
@@ -284,6 +305,7 @@ export function subjectOf(
     card,
     isForbidden: asked !== null && findForbiddingForGood(declines, asked) !== null,
     answer: answers.get(message.facts.entry ?? '') ?? null,
+    refund: sources.refunds.get(refundOf(message) ?? '') ?? null,
     today,
     url,
   };

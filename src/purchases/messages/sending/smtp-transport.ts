@@ -142,11 +142,12 @@ function isForGood({ command, response = '' }: SmtpError): boolean {
 
 /**
  * Servers often repeat the e-mail address. Attempts are kept longer than the e-mail address, so it
- * is removed from the response.
+ * is removed from the response. The cut may leave half of a character, which no row can hold.
  */
 function withoutRecipient(response: string, { to }: Mail): string {
   return response
     .replaceAll(to, 'the recipient')
     .replace(/\p{Cc}+/gu, ' ')
-    .slice(0, responseMax);
+    .slice(0, responseMax)
+    .toWellFormed();
 }

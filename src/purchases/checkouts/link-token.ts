@@ -1,5 +1,5 @@
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { uuidBytes, uuidText } from '#purchases/checkouts/payment-token.ts';
+import { uuidBytes, uuidText } from './payment-token.ts';
 
 type Key = { merchant_id: string; id: string };
 
