@@ -31,6 +31,9 @@ create table payment_attempts (
   -- The card's token, with which the service asks the gateway again, or the secret of a session in
   -- which the shopper enters the card. The service forgets it once the answer is known.
   sealed_card_token    bytea,
+  -- The network of the shopper who began the attempt, sealed, so that a card that is declined later
+  -- counts for it. The service forgets it once the attempt has ended.
+  sealed_network       bytea,
   customer_ref         text,
   -- The gateway's payment, or its verification of the card.
   payment_ref          text,

@@ -116,9 +116,14 @@ export async function withWorker<T>(
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
     const { openMailTransport } = await import('#purchases/messages/sending/open-transport.ts');
+    const { createRateLimits, memoryRateLimitStore } = await import(
+      '#platform/http/rate-limits.ts'
+    );
+    // The counts of a process that serves shoppers may be in its memory.
+    const rateLimits = createRateLimits(memoryRateLimitStore(deps.clock));
     const mail = openMailTransport(deps.config, deps);
     try {
-      return await work({ ...deps, ...(await openGuarded(deps)), mail });
+      return await work({ ...deps, ...(await openGuarded(deps)), mail, rateLimits });
     } finally {
       await mail?.close();
     }

@@ -75,13 +75,14 @@ export type Gateway = {
   /**
    * Voids a payment that holds money, or that waits for a card or for the bank's challenge. After
    * that it cannot be confirmed. The outcome `challenge` means that it was not voided, because the
-   * bank may still approve the challenge. Voiding a payment twice is not an error.
+   * bank may still approve the challenge. `decline` says that there was nothing to void, because the
+   * card had been declined. Voiding a payment twice is not an error.
    */
   void(payment: {
     key: string;
     merchant: MerchantTime;
     payment_ref: string;
-  }): Promise<{ outcome: 'voided' | 'captured' | 'challenge' }>;
+  }): Promise<{ outcome: 'voided'; decline?: Decline } | { outcome: 'captured' | 'challenge' }>;
 
   /** Charges a stored card without the shopper. */
   charge(payment: {

@@ -5,7 +5,7 @@ import { createRateLimits, memoryRateLimitStore } from '#platform/http/rate-limi
 import { testCards } from '../../test-gateway/cards.ts';
 import { countStatuses, inParallel } from '../support/expectations.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
-import { createAccount } from '../support/service.ts';
+import { type Account, createAccount } from '../support/service.ts';
 
 let paying: Paying;
 before(async () => {
@@ -139,6 +139,13 @@ describe('the body of a payment', () => {
   }
 });
 
+/** How many declines were counted for a network and for a merchant. */
+async function counted(network: string, { merchant }: Account): Promise<[number, number]> {
+  const { rateLimits } = paying.service.deps;
+  const { ofNetwork, ofMerchant } = await rateLimits.declines(network, merchant.id, 0);
+  return [ofNetwork.count, ofMerchant.count];
+}
+
 describe('card testing', () => {
   test('on one link alerts the operator once, at the tenth declined card', async () => {
     const account = await createAccount(paying.service);
@@ -223,8 +230,39 @@ describe('card testing', () => {
     await shopper.decide('decline');
     const answers = await inParallel(15, () => shopper.send('GET', 'return'));
     assert.deepEqual(countStatuses(answers), { 303: 15 });
-    const { rateLimits } = paying.service.deps;
-    const { ofNetwork, ofMerchant } = await rateLimits.declines(network, account.merchant.id, 0);
-    assert.deepEqual([ofNetwork.count, ofMerchant.count], [1, 1]);
+    assert.deepEqual(await counted(network, account), [1, 1]);
+  });
+
+  test('every card is counted once, however many tabs pay at the same time', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    const network = '198.51.100.41';
+    shopper.moveTo(network);
+    const bodies = await inParallel(18, () => shopper.payBody(1, { card: declined() }));
+    await inParallel(6, async (tab) => {
+      for (const body of bodies.slice(tab * 3, tab * 3 + 3))
+        await shopper.send('POST', 'pay', body);
+    });
+    const attempts = await shopper.attempts();
+    assert.ok(attempts.every(({ status }) => status === 'declined'));
+    assert.deepEqual(await counted(network, account), [attempts.length, attempts.length]);
+  });
+
+  test('a card is counted too if its outcome is found only later', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    const network = '198.51.100.42';
+    shopper.moveTo(network);
+    await shopper.pay(1, { card: numberOf('challenge_always') });
+    await shopper.decide('decline');
+    assert.deepEqual(await counted(network, account), [0, 0]);
+    await paying.pass({ seconds: 25 });
+    assert.equal((await shopper.state()).decline?.reason, 'authentication_failed');
+    assert.deepEqual(await counted(network, account), [1, 1]);
+    // The network is known only for as long as it is needed.
+    assert.deepEqual(
+      (await shopper.attempts()).map((one) => one.sealed_network),
+      [null],
+    );
   });
 });

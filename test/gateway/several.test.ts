@@ -605,7 +605,8 @@ test('without the settings of a gateway its pages say that payments are paused',
       keep_card: false,
       consent: null,
     };
-    const refusal = await payPlan(deps, merchant, checkout, { ...wanted, card_token: null });
+    const request = { ...wanted, card_token: null };
+    const refusal = await payPlan(deps, merchant, checkout, request, '192.0.2.1');
     assert.equal(refusal, 'payments_paused');
   } finally {
     deps.gateways = gateways;

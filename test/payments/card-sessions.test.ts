@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { Gateway } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
-import { paymentId } from '#gateway/hyperswitch/ids.ts';
+import { customerId, paymentId } from '#gateway/hyperswitch/ids.ts';
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { claimBatch } from '#merchants/run-due-work.ts';
@@ -32,6 +32,7 @@ import {
   visa,
 } from '../support/payments.ts';
 import { type Acting, actingOn } from '../support/plan-attempts.ts';
+import { createAccount } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // A gateway whose card form confirms a payment in the browser: the payment begins first, and the
@@ -134,6 +135,32 @@ test('a browser that confirms and never comes back does no harm: the payment is 
   await enter(await begin(shopper));
   await paying.pass({ seconds: 25 });
   assert.equal((await shopper.state()).status, 'successful');
+});
+
+describe('a declined card counts as card testing, though the page never asks for the outcome', () => {
+  for (const [left, leave] of [
+    ['leaves the page', () => paying.pass({ seconds: 25 })],
+    ['begins again', (shopper: Shopper) => begin(shopper, 6)],
+    ['cancels', (shopper: Shopper) => shopper.cancel(3)],
+  ] as const) {
+    test(`and the shopper ${left}`, async () => {
+      const account = await createAccount(paying.service);
+      const shopper = await paying.shopper({}, account);
+      const network = `198.51.100.${left.length}`;
+      shopper.moveTo(network);
+      await enter(await begin(shopper), '4000000000009995');
+      await leave(shopper);
+      await paying.work();
+      const [attempt] = await shopper.attempts();
+      assert.deepEqual(
+        [attempt?.status, attempt?.decline_reason, attempt?.sealed_network],
+        ['declined', 'insufficient_funds', null],
+      );
+      const { rateLimits } = paying.service.deps;
+      const { ofNetwork, ofMerchant } = await rateLimits.declines(network, account.merchant.id, 0);
+      assert.deepEqual([ofNetwork.count, ofMerchant.count], [1, 1]);
+    });
+  }
 });
 
 describe('no one is held twice', () => {
@@ -335,6 +362,48 @@ describe('a status that this version does not know', () => {
   });
 });
 
+describe('a charge that the gateway saved, and for which it found no acquirer', () => {
+  for (const [when, away] of [
+    ['soon', null],
+    ['after its workers were away for a day', { hours: 25 }],
+  ] as const) {
+    test(`is asked about ${when}, ended once it cannot be in flight, and made once`, async () => {
+      const shopper = await paying.shopper();
+      await shopper.pay(3);
+      const { due_at } = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+      await paying.pass(Temporal.Instant.from(due_at).subtract({ seconds: 1 }).toString());
+      const path = { ...create, key_contains: customerId(shopper.id) };
+      await paying.gateway.fault({ ...path, fault: 'no_acquirer', times: 1_000 });
+      const charges = async () => {
+        const { payment_intents } = await paying.gateway.books({ checkout: shopper.id });
+        return payment_intents.slice(0, -1).map(({ status }) => status);
+      };
+      const asked = async () =>
+        (await shopper.rows('collections'))
+          .filter(({ instalment }) => instalment === 2)
+          .map(({ number, status, decline_reason }) => [number, status, decline_reason])
+          .sort();
+      paying.clock.advance({ seconds: 1 });
+      await paying.work();
+      // The first request may still be between the insert and the acquirer.
+      if (away === null) await paying.pass({ minutes: 5 });
+      assert.deepEqual(await charges(), ['requires_payment_method']);
+      assert.deepEqual(await asked(), [[1, 'open', null]]);
+      await paying.clearFaults();
+      if (away) paying.clock.advance(away);
+      await paying.pass({ minutes: 30 });
+      assert.deepEqual(await charges(), ['canceled']);
+      assert.deepEqual(await asked(), [[1, 'declined', 'processing_error']]);
+      await paying.pass({ days: 2 });
+      assert.deepEqual(await charges(), ['succeeded', 'canceled']);
+      assert.deepEqual(await asked(), [
+        [1, 'declined', 'processing_error'],
+        [2, 'collected', null],
+      ]);
+    });
+  }
+});
+
 test('a retry waits as long as the card network asks, and the history says why', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3);
@@ -500,9 +569,24 @@ test('the fees of a settlement report are posted once, and its mistakes are name
     `tx_3,card,10,ZAR,${at},pay_of_another,`,
     '',
   );
-  const sums = { rows: 3, unknown: 1, unknown_payments: ['pay_of_another'] };
+  const none = { unknown: 0, unknown_payments: [], conflicting: 0, conflicting_transactions: [] };
+  const sums = { ...none, rows: 3, unknown: 1, unknown_payments: ['pay_of_another'] };
   assert.deepEqual(JSON.parse((await read(text)).stdout), { ...sums, posted: 2 });
   assert.deepEqual(JSON.parse((await read(text)).stdout), { ...sums, posted: 0 });
+  // Two fees of one payment must not have one id, in one file or in two.
+  const same = await read(
+    report(
+      `tx_1,card,1234,ZAR,${at},${payment_ref},the same again`,
+      `tx_1,scheme,1234,ZAR,${at},${payment_ref},`,
+      `tx_2,monthly,9901,ZAR,${at},,`,
+      `tx_5,card,7,ZAR,${at},${payment_ref},`,
+      `tx_5,card,7,ZAR,${at},${payment_ref},`,
+      `tx_5,card,8,ZAR,${at},${payment_ref},`,
+    ),
+  );
+  assert.equal(same.code, 1);
+  const conflicting = { conflicting: 3, conflicting_transactions: ['tx_1', 'tx_2', 'tx_5'] };
+  assert.deepEqual(JSON.parse(same.stdout), { ...none, ...conflicting, rows: 6, posted: 1 });
   const { rows } = await paying.service.deps.database.pool.query(
     "select fee from gateway_fees where transaction_ref = 'tx_1'",
   );
@@ -518,6 +602,17 @@ test('the fees of a settlement report are posted once, and its mistakes are name
     assert.equal(code, 1);
     assert.match(stderr, problem);
   }
+  const half = await read(
+    report(`tx_6,card,5,ZAR,${at},${payment_ref},`, `tx_7,card,5,ZAR,${at}`, 'bad'),
+  );
+  assert.match(half.stderr, /Line 4: .*The lines before it were read/s);
+  const posted = await paying.service.deps.database.pool.query(
+    'select transaction_ref, fee from gateway_fees union all select transaction_ref, fee from gateway_account_fees order by 1',
+  );
+  assert.deepEqual(
+    posted.rows.map(({ transaction_ref, fee }) => `${transaction_ref} ${fee}`),
+    ['tx_1 1234', 'tx_2 9900', 'tx_5 7', 'tx_6 5', 'tx_7 5'],
+  );
 });
 
 describe('on the plan', () => {
@@ -594,7 +689,7 @@ describe('on the plan', () => {
     const shown = await acting.pay('next', { card: challengeCard });
     await acting.decide('decline', false);
     assert.equal((await acting.pay('next', { card: mastercard, shown })).attempt?.status, 'done');
-    assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
+    assert.deepEqual(await acting.attempts(), ['declined 2 50000', 'charged 2 50000']);
   });
 
   for (const [decision, status] of [

@@ -85,6 +85,22 @@ test('a payment with its callback', async () => {
   ]);
 });
 
+// A commit before the attempt would also turn the refusal of an overloaded process into an unknown
+// outcome (decision 0013).
+test('a payment in another language, which is written with the attempt', async () => {
+  const other = await paying.shopper();
+  const body = { ...(await other.payBody(1)), language: 'zu' };
+  const statements = await during(async () => {
+    const paid = await other.send('POST', 'pay', body);
+    assert.deepEqual([paid.body.status, paid.body.language], ['successful', 'zu']);
+  });
+  assert.deepEqual(statements.slice(0, statements.indexOf('commit') + 1), [
+    'select checkouts',
+    ...['begin', 'select checkouts locked', 'select payment_attempts'],
+    ...['update checkouts', 'insert payment_attempts', 'commit'],
+  ]);
+});
+
 test('the page of the plan', async () => {
   assert.deepEqual(await during(() => shopper.send('GET', '')), [
     'select checkouts',

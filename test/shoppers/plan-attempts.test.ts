@@ -268,6 +268,28 @@ test('what a shopper tries in a session does not change what the link shows with
   await assertBalanced(paying, shopper);
 });
 
+test('a shopper who changes the card is told that a late payment still has to be paid', async () => {
+  const [shopper, acting] = await lateShopper();
+  const main = async () => {
+    const { body } = await shopper.send('GET', '', undefined, acting.headers);
+    return (/<main[\s\S]*<\/main>/.exec(body)?.[0] ?? '').replaceAll('\u00a0', ' ');
+  };
+  assert.equal((await acting.replaceCard(mastercard)).attempt?.status, 'done');
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+  assert.match(await main(), /to Mastercard ending 4444, but not the R 500,00 that is late/);
+  const inMail = /We will not try to charge the R 500,00 that is late again/;
+  assert.equal((await mailsOf(shopper)).filter((text) => inMail.test(text)).length, 1);
+
+  await acting.pay('late');
+  await acting.replaceCard(visa);
+  assert.match(await main(), /Your remaining payments will be charged to Visa ending 4242/);
+  const mails = (await mailsOf(shopper)).filter((text) => /From now on/.test(text));
+  assert.deepEqual(
+    mails.map((text) => inMail.test(text)),
+    [true, false],
+  );
+});
+
 test('a declined early payment is collected on its date, with the stored card', async () => {
   const [shopper, acting] = await paidShopper();
   assert.equal((await acting.pay('next', { card: declinedCard })).attempt?.status, 'declined');

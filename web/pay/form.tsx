@@ -5,7 +5,7 @@ import type { PayPage, Plan } from '#purchases/shoppers/pay-page.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import type { Payment } from './payment.ts';
-import { isBusy, isInFlight, newsOf, type View } from './payment-state.ts';
+import { isBusy, isInFlight, mayLeave, newsOf, type View } from './payment-state.ts';
 import {
   consentSentence,
   declineWords,
@@ -293,7 +293,7 @@ export function CancelButton({
   isAlone?: boolean;
 }) {
   const i18n = useI18n();
-  const mayCancel = payment !== null && view.activity === 'idle';
+  const mayCancel = payment !== null && mayLeave(view);
   const busy = isAlone ? buttonWords(view, i18n) : null;
   return (
     <button

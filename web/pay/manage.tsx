@@ -160,7 +160,7 @@ export function AttemptNotice({
           <strong>
             {attempt.purpose === 'plan_payment'
               ? i18n.text('manage_paid', { amount: i18n.money(attempt.amount) })
-              : i18n.text('manage_replaced', { card: plan.card ? cardName(plan.card, i18n) : '' })}
+              : replacedWords(plan, i18n)}
           </strong>
         </p>
       );
@@ -171,4 +171,13 @@ function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
   return purpose === 'plan_payment'
     ? i18n.text('bank_next', { amount: i18n.money(amount) })
     : i18n.text('manage_bank_card');
+}
+
+/** Changing the card does not make a payment that we no longer retry due again. */
+function replacedWords(plan: Plan, i18n: I18n): string {
+  const card = plan.card ? cardName(plan.card, i18n) : '';
+  const late = latePayments(plan).filter((one) => one.late?.retries_at === null);
+  return late.length === 0
+    ? i18n.text('manage_replaced', { card })
+    : i18n.text('manage_replaced_late', { card, amount: i18n.money(sumOf(late)) });
 }

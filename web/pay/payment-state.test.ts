@@ -82,7 +82,13 @@ const answers =
     status,
     page,
     remembers,
+    millisecondsSinceSent: 30_000,
   });
+/** The state when the server is certainly done with the request that got no answer. */
+const answersLate =
+  (page: PayPage) =>
+  (tab: Tab): PayEvent =>
+    ({ ...answers('state', page)(tab), millisecondsSinceSent: 30_001 }) as PayEvent;
 
 function play(page: PayPage, steps: Step[]): { tab: Tab; effects: Effect[] } {
   let [tab, effects]: [Tab, Effect[]] = [firstTab(page), []];
@@ -274,9 +280,40 @@ const tables: Record<string, Row[]> = {
       ['ask in 1000'],
     ],
     [
-      'and then answers `open` lets the shopper pay',
+      'and then answers `open` promises nothing while the request may still be carried out',
       open,
       [...sent, answers('pay', null), due, answers('state', open)],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
+    ],
+    [
+      'and still answers `open` once it cannot be carried out lets the shopper pay',
+      open,
+      [...sent, answers('pay', null), due, answers('state', open), due, answersLate(open)],
+      { activity: 'idle', unfinished: true },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'and then answers with an earlier decline promises nothing either',
+      declined,
+      [...sent, answers('pay', null), due, answers('state', declined)],
+      { activity: 'lost' },
+      ['ask in 1000'],
+    ],
+    [
+      'and then answers with a new decline shows it',
+      open,
+      [...sent, answers('pay', null), due, answers('state', declined)],
+      { activity: 'idle', unfinished: false },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'and then answers `paying` and `open` says that the payment got no outcome',
+      open,
+      [
+        ...[...sent, answers('pay', null), due, answers('state', paying)],
+        ...[due, answers('state', open)],
+      ],
       { activity: 'idle', unfinished: true },
       ['forget', 'stop_waiting'],
     ],
@@ -291,7 +328,7 @@ const tables: Record<string, Row[]> = {
       'is no longer called a failure once the payment went through after all',
       open,
       [
-        ...[...sent, answers('pay', null), due, answers('state', open)],
+        ...[...sent, answers('pay', null), due, answersLate(open)],
         ...[due, answers('state', paying), due, answers('state', successful)],
       ],
       { unfinished: false },
@@ -503,6 +540,20 @@ const tables: Record<string, Row[]> = {
       ['ask confirm'],
     ],
     [
+      'that was asked about too often promises nothing, and asks later',
+      begun,
+      [confirms, checked, answers('confirm', null, 429)],
+      { activity: 'lost', problem: null },
+      ['ask in 800'],
+    ],
+    [
+      'and is left does not show its form while another one may still begin',
+      begun,
+      [choosesAgain, goesOn, answers('pay', null), due, answers('state', begun)],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
+    ],
+    [
       'with a problem in the frame asks nothing',
       begun,
       [confirms, ({ newest }) => ({ type: 'checked', number: newest, made: { problem: null } })],
@@ -561,6 +612,20 @@ const tables: Record<string, Row[]> = {
     ],
     ['is left for another card', challenge, [choosesAgain], { choosesAgain: true }, []],
     [
+      'is left for another card while the bank’s page does not open',
+      open,
+      [...sent, answers('pay', challenge), choosesAgain],
+      { activity: 'idle', choosesAgain: true },
+      ['stop_waiting'],
+    ],
+    [
+      'is left by cancelling while the bank’s page does not open',
+      open,
+      [...sent, answers('pay', challenge), cancels],
+      { activity: 'cancelling' },
+      ['remember', 'ask cancel'],
+    ],
+    [
       'for the other card leads to its bank',
       challenge,
       [...sentAgain, answers('pay', pageOf('challenge', { challenge_url: laterBank }))],
@@ -583,10 +648,17 @@ const tables: Record<string, Row[]> = {
         due,
         answers('state', null),
         due,
-        answers('state', challenge),
+        answersLate(challenge),
       ],
       { activity: 'idle', choosesAgain: false, unfinished: true },
       ['stop_waiting'],
+    ],
+    [
+      'that the shopper left is not shown while the other payment may still begin',
+      challenge,
+      [...sentAgain, answers('pay', null), due, answers('state', challenge)],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
     ],
     [
       'for an attempt on the plan is continued at the bank',
@@ -664,6 +736,44 @@ const tables: Record<string, Row[]> = {
       planWith({ status: 'begun' }),
       [confirms, checked, answers('confirm', signedOut)],
       { activity: 'idle', returning: false, unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'that got no answer is not called a failure while it may still begin',
+      planWith(null),
+      [submits, answers('plan/pay', null), due, answers('state', planWith(null))],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
+    ],
+    [
+      'that got no answer is not called a failure because of another one',
+      planWith({ status: 'declined' }),
+      [submits, answers('plan/pay', null), due, answers('state', planWith({ status: 'declined' }))],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
+    ],
+    [
+      'that got no answer and cannot begin any more says so',
+      planWith(null),
+      [submits, answers('plan/pay', null), due, answersLate(planWith(null))],
+      { activity: 'idle', unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'that got no answer does not take the end of the one that was left for its own',
+      challengedPlan,
+      [submits, answers('plan/pay', null), due, answers('state', planWith({ status: 'declined' }))],
+      { activity: 'lost', unfinished: false },
+      ['ask in 1000'],
+    ],
+    [
+      'that got no answer and whose outcome is there shows it',
+      challengedPlan,
+      [
+        ...[submits, answers('plan/pay', null), due],
+        answers('state', planWith({ status: 'declined', number: 2 })),
+      ],
+      { activity: 'idle', unfinished: false },
       ['stop_waiting'],
     ],
     [
@@ -798,6 +908,7 @@ test('in every order of six events, the page pays only after `open` and with not
     answers('pay', null),
     answers('state', null),
     answers('state', open),
+    answersLate(open),
     answers('state', paying),
     answers('pay', declined),
     answers('pay', successful),
@@ -817,9 +928,14 @@ test('in every order of six events, the page pays only after `open` and with not
         assert.deepEqual([known.status, known.isUnanswered], ['open', false]);
         assert.equal(isBusy(tab.view), event.type === 'checked');
       }
-      // A payment stays unanswered until an answer brings a document. A page that is restored from
-      // the browser's cache forgets what it asked.
-      const forgets = event.type === 'restored' || (isAnswer && event.page !== null);
+      // A payment stays unanswered until an answer brings a document with its outcome, or brings any
+      // document when it cannot begin any more. A page that is restored from the browser's cache
+      // forgets what it asked.
+      const isEnd =
+        isAnswer &&
+        event.page !== null &&
+        (event.page !== open || event.millisecondsSinceSent > 30_000);
+      const forgets = event.type === 'restored' || isEnd;
       const isUnanswered = asks?.step === 'pay' || (known.isUnanswered && !forgets);
       const asking = asks?.step ?? (isAnswer ? null : known.asking);
       explore(next, { status, asking, isUnanswered }, depth - 1);

@@ -61,6 +61,8 @@ export type Tab = {
   view: View;
   /** This tab's request whose outcome it has not seen yet. */
   asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
+  /** Whether no answer to that request arrived, so that the server may still carry it out. */
+  isUnanswered: boolean;
   /**
    * The document as it was when this tab last sent a payment. If an attempt was waiting for the
    * shopper in it (a session or a challenge), the shopper left that attempt for the new payment.
@@ -90,6 +92,8 @@ export type PayEvent =
       status: number;
       page: PayPage | null;
       remembers: boolean;
+      /** When this was asked, counted from the tab's last request other than for the state. */
+      millisecondsSinceSent: number;
     }
   /** The server has changed the language. */
   | { type: 'spoken'; page: PayPage; remembers: boolean }
@@ -126,6 +130,12 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 /** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
+/**
+ * After this the server no longer begins a payment: it is the usual `REQUEST_DEADLINE_SECONDS`. An
+ * operator may set up to 55 seconds, but a shopper whose request never arrived waits for this, too.
+ */
+const beginMilliseconds = 30_000;
+
 /** The statuses with which the server refuses a request, and how the page explains each of them. */
 const refusals: Partial<Record<number, CardProblem | null>> = {
   // The page then reads the document again, which shows that the session has ended.
@@ -149,11 +159,19 @@ export function firstView(page: PayPage | null): View {
 }
 
 export function firstTab(page: PayPage): Tab {
-  return { view: firstView(page), asked: null, left: null, wanted: null, newest: 0, polls: 0 };
+  return {
+    view: firstView(page),
+    ...{ asked: null, isUnanswered: false, left: null, wanted: null, newest: 0, polls: 0 },
+  };
 }
 
 export function isBusy({ page, activity }: View): boolean {
   return activity !== 'idle' || isInFlight(page);
+}
+
+/** Whether the shopper may leave what the page shows. The bank's page may be slow to open. */
+export function mayLeave({ page, activity }: View): boolean {
+  return activity === 'idle' || (activity === 'leaving' && page?.status === 'challenge');
 }
 
 /**
@@ -208,7 +226,7 @@ function choose(tab: Tab, event: PayEvent): Reaction {
         ? submit(tab, event.request, event.withCard)
         : stay(tab);
     case 'cancelled':
-      return view.activity === 'idle' ? cancel(tab, event.request) : stay(tab);
+      return mayLeave(view) ? cancel(tab, event.request) : stay(tab);
     case 'checked':
       return takeCard(tab, event.number, event.made);
     case 'answered':
@@ -233,7 +251,11 @@ function choose(tab: Tab, event: PayEvent): Reaction {
     case 'dismissed':
       return stay(isBusy(view) ? tab : show(tab, { problem: null, unfinished: false }));
     case 'chose_again':
-      return stay(isBusy(view) ? tab : show(tab, { choosesAgain: true, problem: null }));
+      return stay(
+        mayLeave(view) && !isInFlight(view.page)
+          ? show(tab, { activity: 'idle', choosesAgain: true, problem: null })
+          : tab,
+      );
     case 'continued_at_bank':
       return continueAtBank(tab);
   }
@@ -312,7 +334,7 @@ function takeCard(tab: Tab, number: number, made: SubmittedCard): Reaction {
 
 function send(tab: Tab, request: CardRequest, card_token: string | null): Reaction {
   const { step, ...body } = request;
-  const sending = { ...tab, left: tab.view.page, polls: 0 };
+  const sending = { ...tab, isUnanswered: true, left: tab.view.page, polls: 0 };
   if (request.step === 'confirm') {
     const onPlan = tab.view.page?.attempt?.status === 'begun';
     const asked = { ...sending, asked: 'confirm' } as const;
@@ -352,21 +374,51 @@ function continueAtBank(tab: Tab): Reaction {
 }
 
 function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction {
-  const { step, status, page, remembers } = answer;
+  const { step, status, page, remembers, millisecondsSinceSent: sinceSent } = answer;
   // The card form has confirmed the payment at the gateway, and our rows do not show that yet.
   // Repeating `confirm` makes the server ask the gateway.
   const isBegun = page?.status === 'begun' || page?.attempt?.status === 'begun';
   if (step === 'state' && isBegun && tab.asked === 'confirm') return ask(tab, 'confirm', {});
-  if (page !== null) return accept(tab, page, remembers);
+  if (page !== null) {
+    const mayBegin = step === 'state' && tab.isUnanswered && sinceSent <= beginMilliseconds;
+    return mayBegin && showsNothing(tab, page)
+      ? askLater(show(tab, { activity: 'lost' }))
+      : accept({ ...tab, isUnanswered: false }, page, remembers);
+  }
   if (step === 'state') {
     if (status === 404) return stay(show(tab, { page: null, activity: 'idle' }));
     if (!isWaiting(tab.view)) return stay(tab);
     // The server no longer answers. A single missing answer need not worry a shopper.
     return askLater(tab.polls > 1 ? show(tab, { activity: 'lost' }) : tab);
   }
-  const problem = refusals[status];
+  // The form has confirmed the payment already, whether or not the server was asked about it.
+  const problem = step === 'confirm' && status === 429 ? undefined : refusals[status];
   return problem === undefined ? askLater(show(tab, { activity: 'lost' })) : refuse(tab, problem);
 }
+
+/**
+ * Whether a document shows nothing of the payment that this tab asked for. The server may then
+ * still be about to begin it.
+ */
+function showsNothing({ asked, left, view }: Tab, page: PayPage): boolean {
+  if (asked === 'pay') {
+    if (page.status === 'open') {
+      return JSON.stringify(page.decline) === JSON.stringify(left?.decline ?? null);
+    }
+    return page.status === 'begun' || page.status === 'challenge' ? isLeft(page, left) : false;
+  }
+  if (asked === null || typeof asked !== 'object' || page.session === null) return false;
+  const news = newsOf({ ...view, page });
+  if (news === null || !isAnswer(news, asked, left)) return true;
+  // The attempt that the shopper left for this one has ended. If it was declined, this one follows.
+  return news.status !== 'done' && news.number <= (left?.attempt?.number ?? 0);
+}
+
+/** Whether the session or the challenge is the one that the shopper left. */
+const isLeft = (page: PayPage, left: PayPage | null): boolean =>
+  page.status === 'begun'
+    ? page.card_session?.client_secret === left?.card_session?.client_secret
+    : page.challenge_url === left?.challenge_url;
 
 /** The server refused the request, so nothing has begun. The shopper can continue on this page. */
 function refuse(tab: Tab, problem: CardProblem | null): Reaction {
@@ -398,15 +450,14 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
     case 'begun': {
       // The payment still waits for a card: the form's confirmation did not reach the gateway, or
       // the request to pay did not replace the session that the shopper left.
-      const isLeft = page.card_session?.client_secret === left?.card_session?.client_secret;
-      const unfinished = asked === 'confirm' || (asked === 'pay' && isLeft);
+      const unfinished = asked === 'confirm' || (asked === 'pay' && isLeft(page, left));
       return stay(show(shown, { choosesAgain: false, unfinished }));
     }
     case 'challenge':
       if (!isPaying || page.challenge_url === null) return stay(shown);
       // The same challenge as before: the request began no new payment. The page must not send the
       // shopper to the bank, where they would pay with the card that they left.
-      if (page.challenge_url === left?.challenge_url) {
+      if (isLeft(page, left)) {
         return stay(show(shown, { choosesAgain: false, unfinished: true }));
       }
       return stay(

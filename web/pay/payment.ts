@@ -41,6 +41,8 @@ type Carrier = {
   pollTimer: Timer;
   slowTimer: Timer;
   lastAskedAt: number;
+  /** When a request other than for the state was last sent. */
+  lastSentAt: number;
   /** Resolves when the requests that the event causes have been answered. */
   tell: (event: PayEvent) => Promise<void>;
 };
@@ -62,6 +64,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     pollTimer: undefined,
     slowTimer: undefined,
     lastAskedAt: performance.now(),
+    lastSentAt: performance.now(),
     tell,
   };
   function begin(request: CardRequest, submit: SubmitCard | null): Promise<void> {
@@ -113,8 +116,13 @@ async function carryOut(carrier: Carrier, effect: Effect): Promise<void> {
       clearTimeout(carrier.pollTimer);
       carrier.lastAskedAt = performance.now();
       const { number, step } = effect;
+      if (step !== 'state') carrier.lastSentAt = carrier.lastAskedAt;
+      const millisecondsSinceSent = carrier.lastAskedAt - carrier.lastSentAt;
       const answer = await send(path, effect);
-      return tell({ type: 'answered', number, step, ...answer, remembers: remembers(path) });
+      return tell({
+        type: 'answered',
+        ...{ number, step, ...answer, remembers: remembers(path), millisecondsSinceSent },
+      });
     }
     case 'ask_later':
       clearTimeout(carrier.pollTimer);

@@ -2,6 +2,7 @@ import { type Gateway, type MerchantTime, RequestRefused } from '#gateway/gatewa
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
+import { declineOf } from './declines.ts';
 import { retrieve } from './look-up.ts';
 import { hasLapsed, isUnheard, mayBeApproved, undecidedError } from './states.ts';
 
@@ -91,7 +92,9 @@ function voided(payment: Payment, { now }: MerchantTime): Awaited<ReturnType<Gat
   if (status === 'succeeded' || status === 'partially_captured') return { outcome: 'captured' };
   if (status === 'failed' && cancellation_reason) throw stillHeld('a hold to be voided');
   // A declined payment held nothing.
-  if (status === 'failed' && !isUnheard(payment)) return { outcome: 'voided' };
+  if (status === 'failed' && !isUnheard(payment)) {
+    return { outcome: 'voided', decline: declineOf(payment) };
+  }
   throw undecidedError('a payment that is voided', payment);
 }
 

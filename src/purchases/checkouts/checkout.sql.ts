@@ -194,18 +194,13 @@ export const insertMove = statement((db, move: Insertable<Tables['checkout_moves
   db.insertInto('checkout_moves').values(move),
 );
 
-export async function moveLanguage(
-  db: Handle,
-  checkout: { merchant_id: string; id: string },
-  language: Language,
-): Promise<void> {
-  await db
+export const updateLanguage = statement((db, to: Key & { language: Language }) =>
+  db
     .updateTable('checkouts')
-    .set({ language })
-    .where('id', '=', checkout.id)
-    .where('merchant_id', '=', checkout.merchant_id)
-    .execute();
-}
+    .set({ language: to.language })
+    .where('id', '=', to.id)
+    .where('merchant_id', '=', to.merchant_id),
+);
 
 export async function moveGateway(db: Handle, checkout: Key, gateway: GatewayName): Promise<void> {
   await db

@@ -2,12 +2,14 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { selectTellingCollections } from './collection.sql.ts';
 import { type CheckoutKey, updateAmount, updateTaken } from './instalment.sql.ts';
 import {
   collectsAt,
   type Instalment,
   type InstalmentStatus,
   nextCollectionTime,
+  retriesAt,
 } from './instalment.ts';
 
 // Applies a refund to a payment that was not collected, in the refund's own transaction, which
@@ -65,19 +67,41 @@ export async function restoreInstalment(
     reduced: payment.reduced - amount,
     due_at:
       isBack && was === 'scheduled'
-        ? timestamp(collectsAgainAt(merchant, payment, now))
+        ? timestamp(await collectsAgainAt(db, merchant, payment, now))
         : payment.due_at,
   });
   await send(db, restored);
 }
 
-/** A payment is collected again on its date or, if that has passed, at the next collection time. */
-function collectsAgainAt(
+/**
+ * A payment is collected again on its date, or a declined one when its retry was announced. If that
+ * has passed, it is collected at the next collection time.
+ */
+async function collectsAgainAt(
+  db: Handle,
   { territory: { time_zone } }: Merchant,
   payment: Instalment,
   now: Temporal.Instant,
-): Temporal.Instant {
-  const planned = collectsAt(payment.due_on, time_zone);
+): Promise<Temporal.Instant> {
+  const planned =
+    (await findRetry(db, payment, time_zone)) ?? collectsAt(payment.due_on, time_zone);
   const isPast = Temporal.Instant.compare(planned, now) <= 0;
   return isPast ? nextCollectionTime(now, time_zone) : planned;
+}
+
+/** When the last decline of a payment said that it is retried; null if it was not declined. */
+async function findRetry(
+  db: Handle,
+  payment: Instalment,
+  timeZone: string,
+): Promise<Temporal.Instant | null> {
+  const { number, due_on, declines } = payment;
+  if (declines === 0) return null;
+  const last = (await selectTellingCollections(db, payment).execute()).find(
+    ({ instalment, kind, status }) =>
+      instalment === number && kind === 'charge' && status === 'declined',
+  );
+  if (!last?.settled_at) return null;
+  const at = Temporal.Instant.from(last.settled_at);
+  return retriesAt(due_on, declines, at, timeZone, last.wait_hours ?? 0);
 }

@@ -5,8 +5,11 @@ import { declineLimits, type RateLimits } from '#platform/http/rate-limits.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
 import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { listAttempts } from './payment-attempt.sql.ts';
+import { networkContext, type PaymentAttempt } from './payment-attempt.ts';
 
 // Thieves try out stolen card numbers with small orders. The sign is many declined cards on one
 // link, from one network or at one merchant (decision 0007). We count declines and not attempts, so
@@ -19,6 +22,8 @@ type Deps = {
   log: Logger;
   rateLimits: RateLimits;
 };
+
+type CountingDeps = Deps & { sealing: Sealing };
 
 /** `declines` is how many cards were declined on the shopper's payment link. */
 type Shopper = { merchant: Merchant; network: string; declines: number };
@@ -46,10 +51,32 @@ export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<v
   }
 }
 
-/** Counts a declined card, and alerts the operator when there were too many. */
-export async function noteDecline(deps: Deps, shopper: Shopper): Promise<void> {
-  const { merchant, network, declines } = shopper;
+/**
+ * Counts the card of an attempt that was just recorded as declined, in a request or in the worker: a
+ * thief need not come back for the outcome. Never throws, because the outcome is recorded already.
+ */
+export async function noteDecline(
+  deps: CountingDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<void> {
+  try {
+    await countDecline(deps, merchant, attempt);
+  } catch (error) {
+    deps.log.error({ err: error, attempt_id: attempt.id }, 'a declined card was not counted');
+  }
+}
+
+/** Alerts the operator when there were too many. */
+async function countDecline(
+  deps: CountingDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<void> {
+  const { sealed_network } = attempt;
+  const network = sealed_network && deps.sealing.open(sealed_network, networkContext(attempt));
   const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 1);
+  const declines = countDeclines(await listAttempts(deps.database.db, attempt));
   const signs = [
     ofMerchant.count >= declineLimits.ofMerchant.max_requests &&
       `${declineLimits.ofMerchant.max_requests} cards were declined within ten minutes`,

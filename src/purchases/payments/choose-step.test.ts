@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
-import { type Answer, chooseMove, chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
+import {
+  type Answer,
+  chooseMove,
+  chooseRequest,
+  isCardDeclined,
+  mustEnd,
+  type Outcome,
+} from './choose-step.ts';
 import {
   type AttemptPurpose,
   type AttemptStatus,
@@ -40,6 +47,7 @@ const attemptOf = (changes: Partial<PaymentAttempt>): PaymentAttempt => ({
   written_id: 'w',
   status: 'starting',
   sealed_card_token: Buffer.from('token'),
+  sealed_network: Buffer.from('network'),
   customer_ref: 'cus_1',
   payment_ref: null,
   challenge_url: null,
@@ -75,7 +83,7 @@ const outcomes = {
   processing: { outcome: 'processing', payment_ref: 'pi_1' },
   declined: {
     outcome: 'declined',
-    payment_ref: null,
+    payment_ref: 'pi_1',
     decline: { reason: 'lost_card' as never, may_retry: false, code: 'lost' },
   },
   voided: { outcome: 'voided', payment_ref: 'pi_1' },
@@ -167,7 +175,7 @@ describe('what follows from the outcome of an attempt', () => {
     [all, 'begun', 'processing', 'starting', 'nothing'],
     [all, 'challenged', 'processing', 'starting', 'nothing'],
     [all, 'starting', 'declined', 'declined', 'fail'],
-    [all, 'voiding', 'declined', 'voided', 'fail'],
+    [all, 'voiding', 'declined', 'declined', 'fail'],
     [all, 'challenged', 'voided', 'voided', 'fail'],
     [first, 'starting', 'refused', 'refused', 'refuse'],
     [first, 'voiding', 'refused', 'voided', 'fail'],
@@ -182,11 +190,22 @@ describe('what follows from the outcome of an attempt', () => {
         const isEnded = move.effect !== 'nothing';
         assert.equal(move.to.due_at === null, isEnded);
         assert.equal(move.to.settled_at !== undefined, isEnded);
+        assert.equal(move.to.sealed_network === null, isEnded);
         // Whatever happens, the claim is released.
         assert.deepEqual([move.to.lease, move.to.leased_until], [null, null]);
       });
     }
   }
+
+  test('a voiding attempt of which the gateway may have nothing is voided, not declined', () => {
+    for (const purpose of attemptPurposes) {
+      const attempt = attemptOf({ purpose, status: 'voiding' });
+      const answer = { ...outcomes.declined, payment_ref: null };
+      const { to } = chooseMove(attempt, checkout, answer, at(opened));
+      assert.equal(to.status, 'voided');
+      assert.equal(isCardDeclined(answer), false);
+    }
+  });
 
   test('a challenge that cannot be ended is ended again, at growing intervals', () => {
     for (const purpose of attemptPurposes) {

@@ -54,6 +54,10 @@ export type Outcome =
   | Exclude<Answer, { outcome: 'begun' }>
   | { outcome: 'begun'; payment_ref: string; sealed_session: Buffer };
 
+/** Whether the gateway declined a card. Without a reference it may not have been asked at all. */
+export const isCardDeclined = (answer: Outcome) =>
+  answer.outcome === 'declined' && answer.payment_ref !== null;
+
 type Times = { expires_at: Timestamp };
 
 /**
@@ -126,7 +130,10 @@ export function chooseMove(
 ): Move {
   const at = timestamp(now);
   const isVoiding = attempt.status === 'voiding';
-  const ended = { ...released, sealed_card_token: null, challenge_url: null, settled_at: at };
+  const ended = {
+    ...released,
+    ...{ sealed_card_token: null, sealed_network: null, challenge_url: null, settled_at: at },
+  };
   switch (answer.outcome) {
     case 'done': {
       const isLate = isVoiding || checkout.status !== 'received' || isOver(attempt, checkout, now);
@@ -166,7 +173,8 @@ export function chooseMove(
       const decline = answer.outcome === 'declined' ? answer.decline : null;
       const payment_ref = answer.payment_ref ?? attempt.payment_ref;
       // A decline leaves nothing to void.
-      const status = decline === null || isVoiding ? 'voided' : 'declined';
+      const isDeclined = isVoiding ? isCardDeclined(answer) : decline !== null;
+      const status = isDeclined ? 'declined' : 'voided';
       const why = decline ? codesOf(decline) : reasonOf(attempt);
       return { to: { ...ended, due_at: null, status, payment_ref, ...why }, effect: 'fail' };
     }

@@ -13,6 +13,7 @@ import {
   attemptId,
   cardTokenContext,
   isOnPlan,
+  networkContext,
   type PaymentAttempt,
   waitsForShopper,
 } from './payment-attempt.ts';
@@ -29,6 +30,8 @@ export type NewAttempt = Pick<
 > & {
   /** Null if the stored card, `card_ref`, is charged, or if the card is entered in a session. */
   card_token: string | null;
+  /** Where the shopper is (`networkOf`). */
+  network: string;
   lease: string;
 };
 
@@ -43,7 +46,7 @@ export async function openAttempt(
   /** The previous attempt in the same series of numbers. */
   previous: Pick<PaymentAttempt, 'number'> | null,
   now: Temporal.Instant,
-  { card_token, ...attempt }: NewAttempt,
+  { card_token, network, ...attempt }: NewAttempt,
 ): Promise<PaymentAttempt> {
   const { merchant_id, id: checkout_id, currency, gateway } = checkout;
   const name = { purpose: attempt.purpose, checkout_id, number: (previous?.number ?? 0) + 1 };
@@ -55,6 +58,7 @@ export async function openAttempt(
     consent: attempt.consent && JSON.stringify(attempt.consent),
     uses_stored_card: attempt.card_ref !== null,
     sealed_card_token: card_token === null ? null : seal(card_token, cardTokenContext({ id })),
+    sealed_network: seal(network, networkContext({ id })),
     created_at: timestamp(now),
     due_at: timestamp(now),
     leased_until: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),

@@ -34,7 +34,8 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  *
  * `verified`: the end of an attempt with a new card, which is now the stored card.
  *
- * `declined`: the end of an attempt for which the gateway took nothing and holds nothing.
+ * `declined`: the end of an attempt for which the gateway took nothing and holds nothing. An
+ * attempt that was voiding also ends so if its card had been declined before.
  *
  * `refused`: the end of a first payment whose checkout the gateway will never accept.
  *
@@ -43,7 +44,7 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  * The gateway may answer that it has already taken a payment of the plan or verified a card: then
  * the attempt is `charged` or `verified` after all.
  *
- * `voided`: the end of an attempt that was voiding.
+ * `voided`: any other end of an attempt that was voiding.
  */
 export const attemptStatuses = [
   'starting',
@@ -97,6 +98,8 @@ export type PaymentAttempt = {
   status: AttemptStatus;
   /** The card's token until no request needs it, or the secret of the session while it is open. */
   sealed_card_token: Buffer | null;
+  /** The network of the shopper who began the attempt, until it has ended. */
+  sealed_network: Buffer | null;
   /**
    * For a first payment, written together with `asked_at`. Any other attempt has it from the start.
    */
@@ -170,6 +173,9 @@ export const requestKey = ({ purpose, checkout_id, number }: Named) =>
 
 /** Binds a sealed card token to its attempt, so that it opens for no other attempt. */
 export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
+
+/** Binds a sealed network to its attempt. */
+export const networkContext = (attempt: { id: string }) => `${cardTokenContext(attempt)} network`;
 
 export const isFirstPayment = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
   purpose === 'first_payment';

@@ -28,6 +28,7 @@ declare module '#platform/database/tables.ts' {
       written_id: Fixed<string>;
       status: AttemptStatus;
       sealed_card_token: Buffer | null;
+      sealed_network: Buffer | null;
       customer_ref: string | null;
       payment_ref: string | null;
       challenge_url: string | null;

@@ -50,8 +50,13 @@ const ofPayments = (read: (ask: Ask, state: PaymentState) => Answer | Promise<An
   },
   async end(ask: Ask, payment_ref: string): Promise<Answer> {
     const { gateway, time } = ask;
-    const { outcome } = await gateway.void({ key: voidKey(ask), merchant: time, payment_ref });
-    if (outcome === 'voided') return { outcome, payment_ref };
+    const ended = await gateway.void({ key: voidKey(ask), merchant: time, payment_ref });
+    if (ended.outcome === 'voided') {
+      const { decline } = ended;
+      return decline
+        ? { outcome: 'declined', payment_ref, decline }
+        : { outcome: 'voided', payment_ref };
+    }
     return await read(ask, await gateway.payment(time, payment_ref));
   },
 });

@@ -64,6 +64,7 @@ export async function recordLostFirstPayment(
     ...released,
     status: 'authorised' as const,
     sealed_card_token: null,
+    sealed_network: null,
     challenge_url: null,
     customer_ref,
     payment_ref,

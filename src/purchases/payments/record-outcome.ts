@@ -30,7 +30,8 @@ import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
  * outcome is decided only once.
  *
  * If `delivers` is set and this outcome pays the checkout, returns its callback, if it has one,
- * claimed for the caller to deliver. Otherwise a worker delivers the callback.
+ * claimed for the caller to deliver. Otherwise a worker delivers the callback. Also returns whether
+ * this call recorded the outcome.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock } & QueueDeps & MerchantMailDeps,
@@ -38,9 +39,10 @@ export async function recordOutcome(
   attempt: PaymentAttempt,
   answer: Outcome,
   delivers = false,
-): Promise<Callback | null> {
+): Promise<{ callback: Callback | null; isRecorded: boolean }> {
   const claim = delivers ? newLease(deps, leaseSeconds) : null;
   let callback: Callback | null = null;
+  let isRecorded = false;
   await transaction(deps, async (tx) => {
     const { db } = tx;
     const [checkout, current] = await Promise.all([
@@ -54,6 +56,7 @@ export async function recordOutcome(
     const { to, effect } = chooseMove(current, checkout, answer, now);
     const moved = { ...current, ...to };
     const outcome = { attempt: updateState(current, to) };
+    isRecorded = true;
     const at = timestamp(now);
     if (effect === 'refuse') {
       await writeAndCommit(tx, { ...outcome, ...invalidateCheckout(checkout, at) });
@@ -73,7 +76,7 @@ export async function recordOutcome(
       await recordOnPlan(deps, db, merchant, moved, answer.card, at);
     }
   });
-  return callback;
+  return { callback, isRecorded };
 }
 
 /**

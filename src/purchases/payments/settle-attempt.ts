@@ -7,6 +7,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import { newLease, releaseDue } from '#platform/database/due-work.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
+import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
@@ -15,11 +16,16 @@ import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { type AskDeps, askGateway } from './ask-gateway.ts';
+import { noteDecline } from './card-testing.ts';
+import { isCardDeclined } from './choose-step.ts';
 import { claimAttempt, dueAttempts, moveGivenUp } from './payment-attempt.sql.ts';
 import { isFirstPayment, isOver, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & MerchantMailDeps;
+export type PaymentDeps = AskDeps &
+  DeliveryDeps &
+  QueueDeps &
+  MerchantMailDeps & { rateLimits: RateLimits };
 
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
@@ -53,8 +59,15 @@ async function askAndRecord(
     );
     assert(checkout);
     const answer = await askGateway(deps, merchant, checkout, attempt);
-    const callback = await recordOutcome(deps, merchant, attempt, answer, isAwaited);
+    const { callback, isRecorded } = await recordOutcome(
+      deps,
+      merchant,
+      attempt,
+      answer,
+      isAwaited,
+    );
     if (callback) await deliverFirst(deps, callback);
+    if (isRecorded && isCardDeclined(answer)) await noteDecline(deps, merchant, attempt);
     if (answer.outcome === 'processing') await alertUnknown(deps, merchant, attempt, answer);
     return true;
   } catch (error) {

@@ -6,8 +6,10 @@ import { compileOnce } from '#platform/database/compile-once.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { writeLanguage } from '#purchases/checkouts/keep-language.ts';
 import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { openAttempt } from './open-attempt.ts';
@@ -20,6 +22,9 @@ type FirstPayment = {
   /** Null if the card is entered in the session that begins. */
   card_token: string | null;
   consent: Consent | null;
+  network: string;
+  /** The language that the shopper chose; absent to leave it as it is. */
+  language?: Language | undefined;
 };
 
 /**
@@ -60,7 +65,7 @@ async function openFirstPayment(
   deps: PaymentDeps,
   merchant: Merchant,
   { merchant_id, id: checkout_id, gateway }: Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>,
-  { number_of_payments, card_token, consent }: FirstPayment,
+  { number_of_payments, card_token, consent, network, language }: FirstPayment,
 ): Promise<{ attempt: PaymentAttempt; checkout: Checkout } | 'blocked' | null> {
   const key = { merchant_id, checkout_id };
   const lease = deps.random.uuid();
@@ -88,9 +93,10 @@ async function openFirstPayment(
     const [first] = planPayments(checkout.amount, number_of_payments, merchant.localDate(now));
     assert(first);
     const customer_ref = attempts.find((one) => one.customer_ref !== null)?.customer_ref ?? null;
-    const [attempt] = await Promise.all([
+    const [, attempt] = await Promise.all([
+      language && writeLanguage(db, checkout, language),
       openAttempt(deps, db, checkout, attempts[0] ?? null, now, {
-        ...{ number_of_payments, card_token, consent, customer_ref, lease },
+        ...{ number_of_payments, card_token, consent, network, customer_ref, lease },
         purpose: 'first_payment',
         instalments: [1],
         amount: first.amount,

@@ -13,7 +13,7 @@ import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { countCardRefunds, sumRefundable } from './refund.sql.ts';
 import { byPayment, explainClosedWindow, type PlannedPart } from './refund.ts';
-import { readSources } from './refund-sources.sql.ts';
+import { type RefundSources, readSources } from './refund-sources.sql.ts';
 import { planRefund, sumOf } from './start-refund.ts';
 
 export type RefundPreview = {
@@ -54,6 +54,23 @@ function explainCapabilities(
     }
   }
   return null;
+}
+
+/** Why the refund would not begin at once. */
+function explainWaiting(
+  parts: PlannedPart[] | null,
+  { isDisputed, isBlocked, isCollecting }: RefundSources,
+): string[] {
+  return [
+    parts === null &&
+      'The refund would leave a payment that is too small for the gateway. It will wait until the first payment is captured, in the night after the purchase.',
+    isDisputed &&
+      'The shopper is disputing a payment with the bank. A refund will wait until that is decided.',
+    isBlocked &&
+      'The gateway and our records differ about this checkout, so it is blocked. A refund will wait until an operator has released it (tranche gateway release).',
+    isCollecting &&
+      'A payment is being collected right now. A refund will wait until the outcome is known, and may then be taken from other payments.',
+  ].filter((warning) => warning !== false);
 }
 
 /** The part of the gateways that a preview needs. */
@@ -100,17 +117,7 @@ export async function previewRefund(
       show,
     );
     if (refused !== null) return { ...preview, remainder, parts: parts ?? [], refusal: refused };
-    const warnings: string[] = [];
-    if (parts === null) {
-      warnings.push(
-        'The refund would leave a payment that is too small for the gateway. It will wait until the first payment is captured, in the night after the purchase.',
-      );
-    }
-    if (sources.isDisputed) {
-      warnings.push(
-        'The shopper is disputing a payment with the bank. A refund will wait until that is decided.',
-      );
-    }
+    const warnings = explainWaiting(parts, sources);
     const creator = await findIntegration(db, checkout.integration_id);
     assert(creator && checkout.completed_at !== null);
     const { completed_at } = checkout;
@@ -119,11 +126,6 @@ export async function previewRefund(
     const now = merchant.now();
     const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
     if (closed !== null) warnings.push(`The merchant cannot request this refund now. ${closed}`);
-    if (sources.isCollecting) {
-      warnings.push(
-        'A payment is being collected right now. A refund will wait until the outcome is known, and may then be taken from other payments.',
-      );
-    }
     return { ...preview, remainder, parts: parts ?? [], refusal: null, warnings };
   });
 }

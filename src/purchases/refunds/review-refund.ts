@@ -147,12 +147,12 @@ export async function retryRefund(
   });
 }
 
-const collectedFirst =
-  'A payment of this checkout must be collected first. Try again when its outcome is known.';
 const notRetried = {
   disputed: 'The shopper is disputing a payment of this checkout. Try again when that is decided.',
-  blocked: collectedFirst,
-  collecting: collectedFirst,
+  blocked:
+    'The gateway and our records differ about this checkout, so it is blocked. Try again when an operator has released it (tranche gateway release).',
+  collecting:
+    'A payment of this checkout must be collected first. Try again when its outcome is known.',
   spent: 'The payments that it may be taken from no longer hold enough. Request a new refund.',
 };
 

@@ -8,7 +8,6 @@ import { validationFailed } from '#platform/http/validation.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
-import { countDeclines, noteDecline } from '#purchases/payments/card-testing.ts';
 import { isInFlight } from '#purchases/payments/payment-attempt.ts';
 import { routeCheckout } from '#purchases/payments/route-checkout.ts';
 import { settleReturned } from '#purchases/payments/settle-attempt.ts';
@@ -123,17 +122,8 @@ function settler(deps: PageDeps) {
   ): Promise<boolean> => {
     const inFlight = known.find(isInFlight);
     if (!inFlight) return true;
-    const network = networkOf(request);
-    await deps.rateLimits.returned(checkout.id, network);
-    return await spaced(inFlight.id, async () => {
-      // Only the return that settled the attempt counts its decline.
-      if (!(await settleReturned(deps, merchant, inFlight))) return false;
-      const { attempts } = await mustOpenPage(deps, request);
-      if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
-        await noteDecline(deps, { merchant, network, declines: countDeclines(attempts) });
-      }
-      return true;
-    });
+    await deps.rateLimits.returned(checkout.id, networkOf(request));
+    return await spaced(inFlight.id, () => settleReturned(deps, merchant, inFlight));
   };
 }
 

@@ -53,6 +53,7 @@ export async function payPlan(
   merchant: Merchant,
   checkout: PaidCheckout,
   request: PayPlanRequest,
+  network: string,
 ): Promise<PlanRefusal | null> {
   return await begin(deps, merchant, checkout, {
     purpose: 'plan_payment',
@@ -60,6 +61,7 @@ export async function payPlan(
     isStored: paysStored(request),
     consent: request.keep_card ? request.consent : null,
     payments: request,
+    network,
   });
 }
 
@@ -69,6 +71,7 @@ export async function replaceStoredCard(
   merchant: Merchant,
   checkout: PaidCheckout,
   { card_token, consent }: ReplaceCardRequest,
+  network: string,
 ): Promise<PlanRefusal | null> {
   return await begin(deps, merchant, checkout, {
     purpose: 'new_card',
@@ -76,6 +79,7 @@ export async function replaceStoredCard(
     isStored: false,
     consent,
     payments: null,
+    network,
   });
 }
 
@@ -86,6 +90,7 @@ type Wanted = {
   consent: Consent | null;
   /** The payments to pay; null when the card is replaced. */
   payments: Pick<PayPlanRequest, 'what' | 'payments' | 'amount'> | null;
+  network: string;
 };
 
 async function begin(
@@ -151,7 +156,7 @@ async function openPlanAttempt(
   wanted: Wanted & { entered: string | null },
 ): Promise<PaymentAttempt | PlanRefusal | null> {
   const lease = deps.random.uuid();
-  const { purpose, card_token, isStored, consent, entered } = wanted;
+  const { purpose, card_token, isStored, consent, network, entered } = wanted;
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.checkout_id);
     assert(checkout);
@@ -188,7 +193,7 @@ async function openPlanAttempt(
         : findForbidding(declines, card, numbers, now);
     if (forbidding) return 'card_refused';
     const opened = await openAttempt(deps, db, checkout, newest, now, {
-      ...{ purpose, card_token, consent, customer_ref, card_ref, lease },
+      ...{ purpose, card_token, consent, network, customer_ref, card_ref, lease },
       instalments: payments.map((payment) => payment.number),
       number_of_payments: checkout.number_of_payments ?? 1,
       amount: sumOf(payments),

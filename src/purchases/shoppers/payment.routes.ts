@@ -4,11 +4,10 @@ import { networkOf } from '#platform/http/authentication.ts';
 import { jsonBodyOf } from '#platform/http/raw-body.ts';
 import { type FieldError, validationFailed } from '#platform/http/validation.ts';
 import { type Checkout, paymentUrlMinutes } from '#purchases/checkouts/checkout.ts';
-import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { cancelPayment } from '#purchases/payments/cancel-payment.ts';
-import { countDeclines, noteDecline, refuseCardTesting } from '#purchases/payments/card-testing.ts';
+import { countDeclines, refuseCardTesting } from '#purchases/payments/card-testing.ts';
 import { mayTryAgain, startPayment } from '#purchases/payments/start-payment.ts';
 import { explainConsent, onlyConsent } from './consent.ts';
 import { entryOf, mustOpenPage, type PageDeps, showPage } from './open-page.ts';
@@ -33,7 +32,6 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
     if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
     const { number_of_payments, card_token, consent, language } = wanted;
-    if (language !== undefined) await keepLanguage(deps, checkout, language);
     const network = networkOf(request);
     if (mayTryAgain(attempts)) {
       await refuseCardTesting(deps, { merchant, network, declines: countDeclines(attempts) });
@@ -42,15 +40,11 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
       number_of_payments,
       card_token,
       consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
+      network,
+      language,
     });
     const reopened = await mustOpenPage(deps, request, began);
-    if (!began) return showPage(deps, { ...reopened, paused: true }, request);
-    const [newest] = reopened.attempts;
-    if (newest?.status === 'declined' && attempts.every(({ id }) => id !== newest.id)) {
-      const declines = countDeclines(reopened.attempts);
-      await noteDecline(deps, { merchant, network, declines });
-    }
-    return showPage(deps, reopened, request);
+    return showPage(deps, began ? reopened : { ...reopened, paused: true }, request);
   });
 
   app.post('/pay/:token/cancel', async (request) => {

@@ -5,7 +5,7 @@ import { jsonBodyOf } from '#platform/http/raw-body.ts';
 import { refuseForeignOrigin } from '#platform/http/same-origin.ts';
 import { type FieldError, validationFailed } from '#platform/http/validation.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
-import { countDeclines, noteDecline, refuseCardTesting } from '#purchases/payments/card-testing.ts';
+import { countDeclines, refuseCardTesting } from '#purchases/payments/card-testing.ts';
 import { type Consent, isOnPlan } from '#purchases/payments/payment-attempt.ts';
 import { explainConsent, onlyConsent } from './consent.ts';
 import { entryOf, mustOpenPage, type OpenedPage, type PageDeps, showPage } from './open-page.ts';
@@ -40,8 +40,8 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     if (errors.length === 0) errors.push(...explainPayPlan(opened.plan, wanted));
     if (errors.length > 0) throw validationFailed(errors);
     const consent = wanted.keep_card && wanted.consent ? onlyConsent(wanted.consent) : null;
-    return await attempt(deps, request, opened, 'plan_payment', () =>
-      payPlan(deps, opened.merchant, opened.checkout, { ...wanted, consent }),
+    return await attempt(deps, request, opened, 'plan_payment', (network) =>
+      payPlan(deps, opened.merchant, opened.checkout, { ...wanted, consent }, network),
     );
   });
 
@@ -55,8 +55,8 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     if (errors.length > 0) throw validationFailed(errors);
     const { card_token } = wanted;
     const consent = onlyConsent(wanted.consent);
-    return await attempt(deps, request, opened, 'new_card', () =>
-      replaceStoredCard(deps, opened.merchant, opened.checkout, { card_token, consent }),
+    return await attempt(deps, request, opened, 'new_card', (network) =>
+      replaceStoredCard(deps, opened.merchant, opened.checkout, { card_token, consent }, network),
     );
   });
 }
@@ -82,21 +82,16 @@ async function attempt(
   request: FastifyRequest,
   { merchant, checkout, attempts }: OpenedPlan,
   purpose: PlanPurpose,
-  begin: () => Promise<PlanRefusal | null>,
+  begin: (network: string) => Promise<PlanRefusal | null>,
 ): Promise<PayPage> {
   const network = networkOf(request);
   await deps.rateLimits.planAttempt(checkout.id);
   await refuseCardTesting(deps, { merchant, network, declines: countDeclines(attempts) });
-  const refusal = await begin();
+  const refusal = await begin(network);
   const reopened = await mustOpenPage(deps, request);
   const page = showPage(deps, reopened, request);
-  const newest = reopened.attempts.find(isOnPlan) ?? null;
-  const isNew = attempts.every(({ id }) => id !== newest?.id);
-  if (isNew && page.attempt?.status === 'declined') {
-    const declines = countDeclines(reopened.attempts);
-    await noteDecline(deps, { merchant, network, declines });
-  }
   if (refusal === null) return page;
+  const newest = reopened.attempts.find(isOnPlan) ?? null;
   return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 

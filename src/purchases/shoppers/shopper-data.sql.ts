@@ -98,6 +98,7 @@ export type CheckoutTable = (typeof checkoutTables)[number];
 /** Credentials, hashes and leases say nothing about the shopper. */
 const hiddenColumns = [
   'sealed_card_token',
+  'sealed_network',
   'sealed_token',
   'token_hash',
   'session_hash',

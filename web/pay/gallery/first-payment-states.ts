@@ -84,7 +84,8 @@ export function attemptStates({
       step: 'pay',
       pay: 'broken',
       state: live,
-      sees: 'Your payment did not go through.',
+      // The payment may still begin, for a minute.
+      sees: 'The connection was lost.',
     },
     'open-card-later': { page: inSession },
     begun: { page: begun },
