@@ -264,6 +264,7 @@ and \`payouts paid\` records the bank's reference.
 const returned = actionCommand(payoutActions.returned, {
   name: 'payouts returned',
   of: 'payout',
+  without: ['as_first'],
   help: `Records that the bank returned a payout, whether or not it was recorded as paid. Once
 another operator has confirmed this with the same command, the amount is owed to the merchant again
 and is a line of its next payout.
@@ -300,6 +301,8 @@ payouts.
       return { made, rows: context.json ? await readAll(deps, made.payouts, true) : [] };
     });
     const { export_id, payouts, is_full, file, ...left } = made;
+    // The ID comes first: with it the file is printed again if it cannot be written now.
+    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     if (context.json) {
       const named = Object.entries(left).map(([reason, some]) => [
         reason,
@@ -309,8 +312,6 @@ payouts.
       context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
       return;
     }
-    // The ID comes first: with it the file is printed again if it cannot be written now.
-    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);

@@ -385,9 +385,9 @@ describe('opening', () => {
     assert.equal((await shopper.pay(1, { card: '4000002500003155' })).status, 'challenge');
     const url = link.attributes.url as string;
     for (const [lang, text] of [
-      ['en', /Someone is paying this at the moment, with another e-mail address\./],
-      ['af', /Iemand is nou besig om dit met ’n ander e-posadres te betaal\./],
-      ['zu', /Kukhona okhokha lokhu njengamanje, ngelinye ikheli le-imeyili\./],
+      ['en', /A payment was begun here with another e-mail address\./],
+      ['af', /’n Betaling is hier met ’n ander e-posadres begin\./],
+      ['zu', /Inkokhelo iqaliwe lapha ngelinye ikheli le-imeyili\./],
     ] as const) {
       const other = { attributes: { url: `${url}?lang=${lang}` } };
       const answer = await proceed(other, { email: 'other@mail.example' });

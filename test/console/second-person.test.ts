@@ -120,6 +120,19 @@ test('a new administrator sets up a merchant whose refunds are reviewed as by de
   await changeRules(acting, 'nomsa', { id, four_eyes_above: 500, mayLiftReview: true });
 });
 
+test('no one ends the review while a secret in force was seen by an administrator who was new', async () => {
+  const { clock } = paying;
+  const { id } = await createAccount(paying.service);
+  const isNew = await actingFrom(timestamp(clock.now().add({ hours: 24 })));
+  const secret = { credential: 'client_secret', overlapSeconds: 0, mayLiftReview: true } as const;
+  await rotateCredential(isNew, 'nomsa', { id, ...secret });
+  const aged = await actingFrom(timestamp(clock.now()));
+  const lift = () => setRefundMode(aged, 'sipho', { id, refund_mode: 'auto', mayLiftReview: true });
+  await assert.rejects(lift, /created by a person who could not end the review/);
+  await rotateCredential(aged, 'sipho', { id, ...secret });
+  await lift();
+});
+
 test('the passkey of the last re-authentication counts, a day after it was registered', async (t) => {
   const { deps } = paying.service;
   const app = await openConsole(paying.service);

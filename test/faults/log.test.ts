@@ -12,7 +12,7 @@ const root = path.join(import.meta.dirname, '../..');
 /** Runs a program that logs. Once its standard input ends, it does `work`. */
 function startLogging(t: TestContext, stdout: number | 'pipe', work: string) {
   const program = `
-    import { truncateSync } from 'node:fs';
+    import { statSync, truncateSync } from 'node:fs';
     import { text } from 'node:stream/consumers';
     import { openLog } from '#hosting/running/log.ts';
     import { droppedLogLines } from '#platform/http/metrics.ts';
@@ -93,12 +93,25 @@ test('a log is written again once its disk has room', async (t) => {
     `logLines(20, 1_000);
     await log.settled();
     process.stderr.write(String(await countDropped()));
-    truncateSync(${JSON.stringify(name)});
+    const name = ${JSON.stringify(name)};
+    // The last line was cut short, and is now even shorter.
+    truncateSync(name, statSync(name).size - 500);
     log.info({}, 'there is room');
     await log.settled();`,
   );
   const { dropped, code } = await program.work();
   assert.ok(dropped > 0 && dropped < 20, String(dropped));
   assert.equal(code, 0);
-  assert.match(await fs.readFile(name, 'utf8'), /there is room"\}\n$/);
+  const lines = (await fs.readFile(name, 'utf8')).split('\n');
+  assert.equal(JSON.parse(lines.at(-2) ?? '').msg, 'there is room');
+  assert.equal(lines.at(-1), '');
+});
+
+test('a process that ends at once writes what it has logged', async (t) => {
+  const program = startLogging(t, 'pipe', 'logLines(100, 1_000); process.exit(3);');
+  assert.ok(program.read);
+  const [log, { code }] = await Promise.all([text(program.read), program.work()]);
+  const lines = log.trimEnd().split('\n');
+  assert.deepEqual([lines.length, code], [100, 3]);
+  for (const line of lines) assert.equal(JSON.parse(line).msg.length, 1_000);
 });

@@ -360,7 +360,7 @@ test('no message has more of a card than its last four digits, an image, or an a
   }
 });
 
-test('a merchant is not asked for evidence once the dispute is decided', async () => {
+test('a merchant is not asked for evidence once the dispute is decided or at a later stage', async () => {
   paying.clock.set('2036-11-15T08:00:00Z');
   const { deps } = paying.service;
   const { merchant } = paying.account;
@@ -368,19 +368,19 @@ test('a merchant is not asked for evidence once the dispute is decided', async (
     ...[merchant.id, 'help@bean.example'],
   ]);
   const asked: string[] = [];
-  for (const outcome of [null, 'won']) {
+  for (const [reason, outcome] of [[], [undefined, 'won'], ['inquiry', 'escalated']]) {
     const shopper = await paying.shopper();
     await shopper.pay(1);
     await paying.pass({ days: 2 });
-    await askMerchant(deps, 'nomsa', await openDispute(paying, shopper));
+    await askMerchant(deps, 'nomsa', await openDispute(paying, shopper, 1, reason));
     const [dispute] = await shopper.rows('disputes');
     const path = `/_test/disputes/${dispute.dispute_ref}/resolve`;
-    if (outcome !== null) await paying.gateway.call('POST', path, { outcome });
+    if (outcome) await paying.gateway.call('POST', path, { outcome });
     await readAgain(deps, merchant, dispute);
     await paying.work();
     const messages = await shopper.rows('messages');
     asked.push(messages.find(({ kind }) => kind === 'evidence_asked').status);
   }
-  assert.deepEqual(asked, ['sent', 'skipped']);
+  assert.deepEqual(asked, ['sent', 'skipped', 'skipped']);
   await assertSound(paying);
 });

@@ -493,7 +493,7 @@ describe('at the gateway', () => {
     const at = timestamp(paying.clock.now());
     const block = { reference: 'pi_1', alert_id: deps().random.uuid(), created_at: at };
     await transaction(deps(), ({ db }) => blockCheckout(db, key, block));
-    const released = /blocked.*an operator has released it \(tranche gateway release\)\.$/;
+    const released = /blocked.*an operator of the payment service has released it\.$/;
     const { warnings } = await previewRefund(deps(), shopper.id, 500);
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', released);

@@ -163,6 +163,22 @@ describe('a declined card counts as card testing, though the page never asks for
   }
 });
 
+test('a declined card that the shopper leaves on the plan page counts as card testing, too', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3);
+  const acting = await actingOn(paying, shopper);
+  const begin = async () => await acting.post('plan/card', await acting.cardBody(visa));
+  const { body } = await begin();
+  const { client_secret } = body.attempt.card_session;
+  await confirmInSession(paying.gateway.url, client_secret, '4000000000009995');
+  await begin();
+  await paying.work();
+  assert.deepEqual((await acting.attempts())[0], 'card declined');
+  const { ofMerchant } = await paying.service.deps.rateLimits.declines(null, account.merchant.id, 0);
+  assert.equal(ofMerchant.count, 1);
+});
+
 describe('no one is held twice', () => {
   test('the session of one tab ends when another tab begins again', async () => {
     const shopper = await paying.shopper();

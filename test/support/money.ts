@@ -98,10 +98,13 @@ export async function openDispute(
   { gateway, service: { deps } }: Paying,
   shopper: Shopper,
   number = 1,
+  reason?: string,
 ): Promise<string> {
   const payments = await shopper.rows('instalments');
   const payment_intent = payments.find((one) => one.number === number)?.payment_ref;
-  const made = await gateway.call('POST', '/_test/disputes', { payment_intent });
+  const made = await gateway.call('POST', '/_test/disputes', {
+    ...{ payment_intent, ...(reason !== undefined && { reason }) },
+  });
   await findNewDisputes(deps);
   const { rows } = await deps.database.pool.query(
     'select id from disputes where dispute_ref = $1',

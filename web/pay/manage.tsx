@@ -160,7 +160,7 @@ export function AttemptNotice({
           <strong>
             {attempt.purpose === 'plan_payment'
               ? i18n.text('manage_paid', { amount: i18n.money(attempt.amount) })
-              : replacedWords(plan, i18n)}
+              : replacedWords(view.page, plan, i18n)}
           </strong>
         </p>
       );
@@ -174,10 +174,11 @@ function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
 }
 
 /** Changing the card does not make a payment that we no longer retry due again. */
-function replacedWords(plan: Plan, i18n: I18n): string {
+function replacedWords(page: PayPage | null, plan: Plan, i18n: I18n): string {
   const card = plan.card ? cardName(plan.card, i18n) : '';
   const late = latePayments(plan).filter((one) => one.late?.retries_at === null);
-  return late.length === 0
+  // While the plan is paused, the shopper cannot pay either.
+  return late.length === 0 || page === null || isPausedPlan(page, plan)
     ? i18n.text('manage_replaced', { card })
     : i18n.text('manage_replaced_late', { card, amount: i18n.money(sumOf(late)) });
 }

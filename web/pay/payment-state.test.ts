@@ -294,6 +294,13 @@ const tables: Record<string, Row[]> = {
       ['forget', 'stop_waiting'],
     ],
     [
+      'because it is overloaded lets the shopper pay as soon as it answers `open`',
+      open,
+      [...sent, answers('pay', null, 503), due, answers('state', open)],
+      { activity: 'idle', unfinished: true },
+      ['forget', 'stop_waiting'],
+    ],
+    [
       'and then answers with an earlier decline promises nothing either',
       declined,
       [...sent, answers('pay', null), due, answers('state', declined)],

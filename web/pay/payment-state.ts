@@ -130,10 +130,7 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 /** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
-/**
- * After this the server no longer begins a payment: it is the usual `REQUEST_DEADLINE_SECONDS`. An
- * operator may set up to 55 seconds, but a shopper whose request never arrived waits for this, too.
- */
+/** After the usual `REQUEST_DEADLINE_SECONDS` the server no longer begins a payment. */
 const beginMilliseconds = 30_000;
 
 /** The statuses with which the server refuses a request, and how the page explains each of them. */
@@ -393,7 +390,10 @@ function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction
   }
   // The form has confirmed the payment already, whether or not the server was asked about it.
   const problem = step === 'confirm' && status === 429 ? undefined : refusals[status];
-  return problem === undefined ? askLater(show(tab, { activity: 'lost' })) : refuse(tab, problem);
+  if (problem !== undefined) return refuse(tab, problem);
+  // With a 503 the server says that it begins nothing.
+  const lost = { ...tab, isUnanswered: tab.isUnanswered && status !== 503 };
+  return askLater(show(lost, { activity: 'lost' }));
 }
 
 /**

@@ -385,15 +385,15 @@ async function readOrReport(
   return { ...difference, alert_id, outcome: 'reported' };
 }
 
-/** Reads a dispute again and records it. Returns whether the row now agrees with the record. */
+/** Reads a dispute again and records it. Returns whether the row now agrees with the gateway. */
 async function isRecordedNow(
   deps: ReconcileDeps,
   gateway: GatewayName,
-  { reference, record }: RunDifference,
+  { reference }: RunDifference,
 ): Promise<boolean> {
   try {
-    const dispute = await whenAllowed(deps.clock, () => readKnown(deps, gateway, reference));
-    return dispute !== null && dispute.withdrawn === record?.amount;
+    const read = await whenAllowed(deps.clock, () => readKnown(deps, gateway, reference));
+    return read?.agrees === true;
   } catch (error) {
     deps.log.warn({ err: error, dispute_ref: reference }, 'a dispute could not be read');
     return false;

@@ -52,9 +52,9 @@ export function verificationCalls(api: HyperswitchApi): VerificationCalls {
     async voidVerification({ merchant, verification_ref }) {
       const found = await retrieve(api, merchant, verification_ref);
       const state = await settle(api, merchant, found);
-      if (state.outcome === 'verified' || state.outcome === 'voided') return state;
-      const payment = await cancel(api, merchant, found);
       // A declined card is not stored, and there is nothing to void.
+      if (['verified', 'voided', 'declined'].includes(state.outcome)) return state;
+      const payment = await cancel(api, merchant, found);
       return payment.status === 'failed'
         ? { outcome: 'voided', verification_ref }
         : await settle(api, merchant, payment);

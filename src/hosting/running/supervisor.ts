@@ -350,7 +350,8 @@ function fork(processes: Processes, pause: number): Promise<void> {
       const next = served ? 100 : Math.min(pause * 2, 5_000);
       void clock
         .sleep(next)
-        .then(() => (processes.isStopping ? undefined : fork(processes, next).catch(() => {})));
+        .then(() => (processes.isStopping ? undefined : fork(processes, next)))
+        .catch((error) => log.error({ err: error }, 'a process could not be started'));
     });
   });
 }

@@ -32,6 +32,8 @@ export function openLines(
   /** The rest of the batch that is being written. Null if everything is written. */
   let current: Buffer | null = null;
   let isInFlight = false;
+  /** Whether the last line that was written is cut short. */
+  let isTorn = false;
   let idle = Promise.withResolvers<void>();
   idle.resolve();
 
@@ -39,11 +41,10 @@ export function openLines(
     const batch = batches.shift();
     if (batch === undefined) {
       current = null;
-      idle.resolve();
-      return;
+      return idle.resolve();
     }
     waitingCharacters -= batch.length;
-    attempt(Buffer.from(batch));
+    attempt(Buffer.from(isTorn ? `\n${batch}` : batch));
   }
 
   function attempt(rest: Buffer) {
@@ -51,6 +52,7 @@ export function openLines(
     isInFlight = true;
     write(fd, rest, (error, written) => {
       isInFlight = false;
+      if (error === null && written > 0) isTorn = rest[written - 1] !== newline;
       if (error === null && written < rest.length) {
         attempt(rest.subarray(written));
       } else if (error !== null && isFull(error)) {

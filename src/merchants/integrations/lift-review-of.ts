@@ -1,6 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { OperatorError, personOf } from '#record/actions/operate.ts';
+import { explainNoApprover } from '#record/actions/second-person.ts';
 import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
 import { listInForce } from './credential.sql.ts';
 import type { Integration } from './integration.ts';
@@ -26,9 +27,10 @@ export async function liftReviewOf(
 
 /** Whether the person who sees a new secret may not end the review of refunds. */
 export const isSeenWithoutLift = (
-  deps: Pick<LiftDeps, 'origin'>,
+  deps: Pick<LiftDeps, 'origin' | 'clock'>,
   { mayLiftReview }: { mayLiftReview?: boolean },
-): boolean => personOf(deps) !== null && mayLiftReview !== true;
+): boolean =>
+  personOf(deps) !== null && (mayLiftReview !== true || explainNoApprover(deps) !== null);
 
 /**
  * Refuses to end the review while a secret in force is known to a person who may not end it: that
@@ -39,6 +41,6 @@ export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp):
   const secrets = await listInForce(db, 'client_secrets', id, now);
   if (!secrets.some(({ seen_without_lift }) => seen_without_lift)) return;
   throw new OperatorError(
-    `A client secret of integration ${id} was created by a person who may not end the review of refunds, so that person knows it. Rotate the client secret without an overlap and give the new one to the merchant. Then end the review.`,
+    `A client secret of integration ${id} was created by a person who could not end the review of refunds, so that person knows it. Rotate the client secret without an overlap and give the new one to the merchant. Then end the review.`,
   );
 }

@@ -49,8 +49,8 @@ type SchemaParts = {
 /** A copy of a value without the members that its schema does not name. */
 function named(schema: SchemaParts, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (schema.additionalProperties === true) return value;
   const variants = schema.anyOf ?? [schema];
+  if (variants.some((one) => one.additionalProperties === true)) return value;
   if (Array.isArray(value)) {
     const items = variants.find((one) => one.items)?.items ?? {};
     return value.map((one) => named(items, one));

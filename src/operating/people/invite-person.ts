@@ -158,7 +158,8 @@ export async function requestInvitation(
  * get the roles in the invitation. A new link goes to the person by mail; if mail is off, the
  * second administrator gets it. That administrator could register with it, so the person can be the
  * second approver only once another administrator has confirmed them. The inviter never sees the
- * link. `was` is the name and the access that the second administrator read; nothing else is released.
+ * link. `was` is the access that the second administrator read, at the console with the name;
+ * nothing else is released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },

@@ -62,13 +62,21 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
   }
 }
 
+/**
+ * `agrees`: whether the row has what the gateway says. An answer that takes back what is recorded
+ * is not believed.
+ */
+type ReadDispute = Dispute & { agrees: boolean };
+
 /** Reads a known dispute at the gateway and records what it says. */
 export async function readAgain(
   deps: DisputeDeps,
   merchant: Merchant,
   dispute: Dispute,
-): Promise<Dispute> {
-  return await recordDispute(deps, merchant, dispute, await readDispute(deps, merchant, dispute));
+): Promise<ReadDispute> {
+  const state = await readDispute(deps, merchant, dispute);
+  const recorded = await recordDispute(deps, merchant, dispute, state);
+  return { ...recorded, agrees: recorded.withdrawn === state.withdrawn };
 }
 
 /** Reads a dispute again by the gateway's reference. Returns null if we do not know it. */
@@ -76,7 +84,7 @@ export async function readKnown(
   deps: DisputeDeps,
   gateway: GatewayName,
   dispute_ref: string,
-): Promise<Dispute | null> {
+): Promise<ReadDispute | null> {
   const { db } = deps.database;
   const known = await findDisputeOfAny(db, { dispute_ref, gateway });
   const merchant = known && (await findMerchant(db, deps.clock, known.merchant_id));

@@ -141,7 +141,7 @@ async function findCharge(
  * The decline of a charge that took nothing. A gateway may save a charge and then fail before it
  * asks the acquirer. Such a charge is voided, but not while its request may be in flight: the
  * gateway could still ask the acquirer afterwards, and take the money. `asked_at` is the time of
- * the last request, before the one that is being made now.
+ * the last attempt to ask, before the present one.
  */
 async function declineOfCharge(
   { clock }: AskDeps,

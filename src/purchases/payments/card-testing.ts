@@ -96,8 +96,10 @@ async function countDecline(
 }
 
 /** Counts the declined cards of attempts at checkout and on the plan. */
-export function countDeclines(attempts: { status: string }[]): number {
-  return attempts.filter(({ status }) => status === 'declined').length;
+export function countDeclines(attempts: Pick<PaymentAttempt, 'status' | 'payment_ref'>[]): number {
+  // Without a reference the gateway may not have been asked at all.
+  return attempts.filter(({ status, payment_ref }) => status === 'declined' && payment_ref !== null)
+    .length;
 }
 
 function limited(

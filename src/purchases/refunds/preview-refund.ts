@@ -67,7 +67,7 @@ function explainWaiting(
     isDisputed &&
       'The shopper is disputing a payment with the bank. A refund will wait until that is decided.',
     isBlocked &&
-      'The gateway and our records differ about this checkout, so it is blocked. A refund will wait until an operator has released it (tranche gateway release).',
+      'The gateway and our records differ about this checkout, so it is blocked. A refund will wait until an operator of the payment service has released it.',
     isCollecting &&
       'A payment is being collected right now. A refund will wait until the outcome is known, and may then be taken from other payments.',
   ].filter((warning) => warning !== false);

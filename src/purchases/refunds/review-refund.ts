@@ -15,6 +15,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { approverOf, mustBeApprover, mustBeSecondApprover } from '#record/actions/second-person.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
@@ -38,7 +39,7 @@ import {
 import { type RefundStart, readApproval, readStart } from './refund-sources.sql.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
-export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
+export type ReviewDeps = RefundProcessDeps & FourEyesDefault & Pick<OperatorDeps, 'origin'>;
 
 /**
  * The console names a refund together with its merchant, so that an action never reaches another
@@ -48,12 +49,14 @@ type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
  * Approves a request for an operator, and processes it at once. Above the merchant's threshold two
- * people have to approve it (decision 0074): the first approval is only recorded.
+ * people have to approve it (decision 0074): the first approval is only recorded. `asFirst` says
+ * that the operator read that theirs is the first. If it would start the refund now, it is refused.
  */
 export async function approveRefund(
   deps: ReviewDeps,
   operator: string,
   named: NamedRefund,
+  asFirst = false,
 ): Promise<RefundRequest> {
   return await reviewed(deps, operator, 'refunds approve', named, async (db, found, claim) => {
     const { merchant, ...lease } = claim;
@@ -77,6 +80,7 @@ export async function approveRefund(
         first_approved_at: lease.at,
       });
     }
+    if (asFirst) await refuseStale(db, { id: refund.id }, firstOfTwo, deps);
     const by = { approved_by: reviewer.person_id, approved_by_name: reviewer.name };
     const approval = { ...lease, ...by };
     const started = await startUnlessSpent(
@@ -94,6 +98,9 @@ export async function approveRefund(
     return await move(db, refund, to);
   });
 }
+
+/** The details that the audit has of a first approval. */
+const firstOfTwo = { approval: 'first of two' };
 
 /** Moves a locked request that has no parts yet. */
 async function move(
@@ -150,7 +157,7 @@ export async function retryRefund(
 const notRetried = {
   disputed: 'The shopper is disputing a payment of this checkout. Try again when that is decided.',
   blocked:
-    'The gateway and our records differ about this checkout, so it is blocked. Try again when an operator has released it (tranche gateway release).',
+    'The gateway and our records differ about this checkout, so it is blocked. Try again when an operator of the payment service has released it.',
   collecting:
     'A payment of this checkout must be collected first. Try again when its outcome is known.',
   spent: 'The payments that it may be taken from no longer hold enough. Request a new refund.',
@@ -204,7 +211,7 @@ async function reviewed(
     const at = timestamp(merchant.now());
     const { writes, ...result } = await change(db, found, { ...lease, at, merchant });
     const { id, checkout_id, amount } = result.refund;
-    const isFirst = result.refund.approved_at === null && { approval: 'first of two' };
+    const isFirst = result.refund.approved_at === null && firstOfTwo;
     const details = { checkout_id, amount, ...isFirst };
     const about = { subject_id: id, merchant_id: merchant.id, details };
     return { ...about, result, ...(writes && { writes }) };

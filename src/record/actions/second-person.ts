@@ -11,23 +11,25 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
  * approvers only once the service's own staff has confirmed them. At the command line nothing is
  * refused: its users are as powerful as root anyway.
  */
-export function mustBeApprover({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
-  if (!origin || !('person_id' in origin)) return;
+export function mustBeApprover(deps: ActingDeps): void {
+  const why = explainNoApprover(deps);
+  if (why !== null) throw new OperatorError(why);
+}
+
+type ActingDeps = Pick<OperatorDeps, 'origin' | 'clock'>;
+
+/** Why a person may not be an approver yet, or null. */
+export function explainNoApprover({ origin, clock }: ActingDeps): string | null {
+  if (!origin || !('person_id' in origin)) return null;
   const { counts_from } = origin;
   if (counts_from === null) {
-    throw new OperatorError(
-      'This needs two people with passkeys. Add a passkey, or ask another person.',
-    );
+    return 'This needs two people with passkeys. Add a passkey, or ask another person.';
   }
   if (counts_from === 'unconfirmed') {
-    throw new OperatorError(
-      'You can be the second approver once an administrator of the payment service has confirmed you. Until then, ask another person.',
-    );
+    return 'You can be the second approver once an administrator of the payment service has confirmed you. Until then, ask another person.';
   }
-  if (counts_from <= timestamp(clock.now())) return;
-  throw new OperatorError(
-    `Your passkey or your access is new. You can be the second approver from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
-  );
+  if (counts_from <= timestamp(clock.now())) return null;
+  return `Your passkey or your access is new. You can be the second approver from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`;
 }
 
 /** The person of a session, or the name at the command line. */

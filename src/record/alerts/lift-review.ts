@@ -6,7 +6,7 @@ import {
   personOf,
   showOperator,
 } from '#record/actions/operate.ts';
-import { mustBeApprover } from '#record/actions/second-person.ts';
+import { explainNoApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from './raise-alert.ts';
 
 /** The person's roles or scope do not allow this action. */
@@ -38,7 +38,12 @@ export async function liftReview(
 ): Promise<void> {
   const { mayLiftReview, merchant_id, integration_id, did } = lifted;
   if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
-  mustBeApprover(deps);
+  const why = explainNoApprover(deps);
+  if (why !== null) {
+    throw new OperatorError(
+      `Only a person who can be the second approver can lift the review of refunds. ${why}`,
+    );
+  }
   await raiseAlert(deps, db, {
     kind: 'refund_review_lifted',
     caused_by: operator,

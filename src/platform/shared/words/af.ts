@@ -290,7 +290,7 @@ export const af: Words = {
     start: 'Gaan voort',
     start_next: 'Niks word nou al gehef nie. U kies op die volgende bladsy hoe om te betaal.',
     limited: 'Daar was sopas te veel pogings. Niks is gehef nie. Wag ’n minuut en probeer weer.',
-    busy: 'Iemand is nou besig om dit met ’n ander e-posadres te betaal. Wag ’n paar minute en probeer weer.',
+    busy: '’n Betaling is hier met ’n ander e-posadres begin. As dit u was, tik daardie adres weer: u kan daar betaal of kanselleer. Probeer anders oor ’n uur weer.',
     paid: 'Dit is reeds betaal',
     paid_next: 'Niks meer is hier verskuldig nie. Vra {merchant} as u ’n vraag daaroor het.',
     cancelled: 'Hierdie skakel is gekanselleer',

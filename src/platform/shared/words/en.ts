@@ -285,7 +285,7 @@ export const en = {
     start_next: 'Nothing is charged yet. You choose how to pay on the next page.',
     limited:
       'There were too many attempts just now. Nothing was charged. Wait a minute and try again.',
-    busy: 'Someone is paying this at the moment, with another e-mail address. Wait a few minutes and try again.',
+    busy: 'A payment was begun here with another e-mail address. If that was you, type that address again: you can pay or cancel there. Otherwise try again in an hour.',
     paid: 'This has been paid',
     paid_next: 'Nothing more is due here. If you have a question about it, ask {merchant}.',
     cancelled: 'This link was cancelled',
@@ -428,7 +428,7 @@ export const en = {
 
     replaced_subject: 'Your card for {merchant} was changed',
     replaced: 'From now on, we will charge the payments for order {order} to {card}.',
-    replaced_late: 'We will not try to charge the {late} that is late again. Please pay it now.',
+    replaced_late: 'We will not try again to charge the {late} that is late. Please pay it now.',
     replaced_next: 'If this was not you, open your payments and tell us.',
 
     refunded_subject: '{amount} refunded by {merchant}',

@@ -300,7 +300,7 @@ export const zu: Words = {
       'Akukho okukhokhisiwe okwamanje. Uzokhetha indlela yokukhokha ekhasini elilandelayo.',
     limited:
       'Kube nemizamo eminingi kakhulu manje. Akukho okukhokhisiwe. Linda umzuzu bese uzama futhi.',
-    busy: 'Kukhona okhokha lokhu njengamanje, ngelinye ikheli le-imeyili. Linda imizuzu embalwa bese uzama futhi.',
+    busy: 'Inkokhelo iqaliwe lapha ngelinye ikheli le-imeyili. Uma bekunguwe, bhala lelo kheli futhi: ungakhokha noma ukhansele lapho. Uma kungenjalo, zama futhi ngemva kwehora.',
     paid: 'Lokhu sekukhokhiwe',
     paid_next: 'Akusekho okukweletwayo lapha. Uma unombuzo ngakho, buza u-{merchant}.',
     cancelled: 'Lesi sixhumanisi sikhanseliwe',

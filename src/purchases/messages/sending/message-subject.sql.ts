@@ -42,7 +42,7 @@ export type MessageSources = {
   links: Map<string, ReadLink>;
   /** The refunds and the disputes that the messages are about, by their ids. */
   refunds: Map<string, { status: RefundStatus } & RefundEffect>;
-  disputes: Map<string, Pick<Dispute, 'status' | 'submitted_at'>>;
+  disputes: Map<string, Pick<Dispute, 'status' | 'submitted_at' | 'asked_until'>>;
 };
 
 /** Whether a refund took something off payments that were not collected, and what the card got. */
@@ -123,7 +123,7 @@ async function listDisputes(
   if (ids.length === 0) return new Map();
   const rows = await db
     .selectFrom('disputes')
-    .select(['id', 'status', 'submitted_at'])
+    .select(['id', 'status', 'submitted_at', 'asked_until'])
     .where('merchant_id', '=', merchant_id)
     .where('id', 'in', ids)
     .execute();

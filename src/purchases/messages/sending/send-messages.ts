@@ -147,7 +147,7 @@ async function trySending(...given: Parameters<typeof sendOne>): Promise<Result[
   } catch (error) {
     const [deps, , message] = given;
     deps.log.error({ err: error, message_id: message.id }, 'a message could not be written');
-    return { outcome: 'failed', response: 'The mail could not be written. The log says why.' };
+    return { outcome: 'failed', response: 'the mail could not be written, and the log says why' };
   }
 }
 
@@ -277,7 +277,9 @@ export function isStillTrue(
     case 'evidence_asked': {
       const dispute = sources.disputes.get(facts.dispute ?? '');
       const isInTime = Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
-      return isInTime && dispute !== undefined && isAnswerable(dispute);
+      // A later stage of the dispute, or a later request, replaces this one.
+      const isNewest = dispute?.asked_until === facts.expires_at;
+      return isInTime && isNewest && dispute !== undefined && isAnswerable(dispute);
     }
     default:
       return true;
@@ -397,7 +399,7 @@ async function alertRefused(
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
     isPrivate: true,
-    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}", which is not retried: ${response}`,
+    detail: `The mail about "${message.kind.replaceAll('_', ' ')}" could not be sent and is not retried: ${response}`,
   });
 }
 
@@ -414,6 +416,6 @@ async function alertFailing(
     kind: 'messages_failing',
     merchant_id: merchant.id,
     isPrivate: true,
-    detail: `Messages to shoppers cannot be sent: ${response}. They are retried for three days. Check MAIL_URL and the mail server.`,
+    detail: `Messages to shoppers cannot be sent: ${response}. They are retried for three days. Check the log, MAIL_URL and the mail server.`,
   });
 }
