@@ -35,12 +35,12 @@ const clock = new Intl.DateTimeFormat('en-ZA', {
 });
 const time = (at) => html`<time datetime="${at}">${clock.format(new Date(at))}</time>`;
 
-/** The terms of the band that contains the amount; empty if no band does. */
+/** The terms of the band that contains the amount whose payments are at least R 10. */
 function termsFor(amount, rules) {
   const rule = rules.find(({ from_amount, to_amount }) => {
     return from_amount <= amount && amount <= to_amount;
   });
-  return rule?.terms ?? [];
+  return rule?.terms.filter((term) => monthly(amount, term) >= 1000) ?? [];
 }
 
 /** The monthly amount. The first payment also includes the cents that do not divide. */

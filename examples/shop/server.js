@@ -143,8 +143,11 @@ async function lookUpOneOrder() {
   });
   if (!order) return;
   const { attributes } = await tranche.checkouts.get(order.checkout_id);
-  const { status, number_of_payments, expires_at } = attributes;
-  const lastChance = Date.parse(expires_at) + 15 * 60_000;
+  const { status, number_of_payments, created_at, expires_at } = attributes;
+  // Tranche's clock may differ from ours, as in a sandbox whose clock was moved. So only the time
+  // between its two dates counts here, from when we had the checkout.
+  const pageOpen = Date.parse(expires_at) - Date.parse(created_at);
+  const lastChance = Date.parse(order.events.at(-1).at) + pageOpen + 15 * 60_000;
   if (status === 'successful' || status === 'cancelled') {
     settle(order, status, number_of_payments, 'Found by look-up');
   } else if (status === 'invalid_payload' || Date.now() > lastChance) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ensureDemo } from '#hosting/sandbox/demo-merchant.ts';
 import { sealingContext } from '#merchants/integrations/callers.ts';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
@@ -12,6 +13,7 @@ import {
   send,
   startService,
 } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const clock = movableClock();
 let service: Service;
@@ -32,7 +34,10 @@ async function reads(account: Account, client_secret: string): Promise<number> {
   return (await send(service, { ...account, client_secret }, 'GET', '/api/config')).status;
 }
 
-async function posts(account: Account, signing_key: string): Promise<number> {
+async function posts(
+  account: Pick<Account, 'client_secret'>,
+  signing_key: string,
+): Promise<number> {
   const caller = { ...account, signing_key };
   return (await send(service, caller, 'POST', '/api/checkouts', { body: checkoutBody() })).status;
 }
@@ -205,6 +210,22 @@ test('the page says until when the old one is valid, and that the new one is sho
   assert.match(stdout, /^Signing key {2}sig_sandbox_/m);
   assert.match(stdout, /valid until 15 December 2026, 08:00 UTC/);
   assert.match(stdout, /shown only once/);
+});
+
+test('a sandbox whose demo credentials were rotated issues new ones of the same merchant', async (t) => {
+  const folder = await temporaryFolder();
+  t.after(() => folder.remove());
+  const start = () => ensureDemo(service.deps, folder.path);
+  let demo = await start();
+  const { merchant } = demo;
+  assert.deepEqual(await start(), demo);
+  for (const credential of ['signing_key', 'client_secret']) {
+    await rotate(demo.integration, credential, '--overlap', '0');
+    demo = await start();
+    assert.deepEqual(demo.merchant, merchant);
+    assert.equal(await posts(demo.integration, demo.integration.signing_key), 200, credential);
+    assert.deepEqual(await start(), demo);
+  }
 });
 
 test('a sealed key opens in its own row only', async () => {

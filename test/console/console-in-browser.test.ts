@@ -154,7 +154,14 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const { deps } = console.paying.service;
     const link = await createSignInLink(deps, 'test');
     const { page, complaints } = await console.openDevice(t);
+    const address = '**/api/sign-in/link';
+    const error = { code: 'rate_limited', message: 'Too many requests. Wait a minute.' };
+    await page.route(address, (route) => route.fulfill({ status: 429, json: { error } }));
     await page.goto(link);
+    await page.getByRole('heading', { name: 'You could not be signed in' }).waitFor();
+    await page.getByText(error.message).waitFor();
+    await page.unroute(address);
+    await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('button', { name: /Demo administrator/ }).waitFor();
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
     await page.context().clearCookies();

@@ -18,11 +18,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Runs every fenced block of the README and of the guides. The commands of a file run in one shell,
 // from top to bottom, beside a clone like a reader's, and JavaScript runs as a module of that
-// folder. An answer shown below a command must have the shape of what the command printed. A block
-// captioned with a file of examples/ is a quotation: its lines must be in that file. The sandbox
-// has the same limits as a reader's, so a block that exceeds one fails here too. The sandbox uses
-// the second protocol of the test gateway, because the other tests of a sandbox use the first. The
-// guides fit both.
+// folder. A program in a terminal of its own has none of that shell's variables. An answer shown
+// below a command must have the shape of what the command printed. A block captioned with a file of
+// examples/ is a quotation: its lines must be in that file. The sandbox has the same limits as a
+// reader's, so a block that exceeds one fails here too. The sandbox uses the second protocol of the
+// test gateway, because the other tests of a sandbox use the first. The guides fit both.
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -38,6 +38,9 @@ type Block = {
 
 const isQuotation = ({ caption }: Block) => caption.startsWith('examples/');
 const ownTerminal = 'in a terminal of its own';
+/** Whether the caption is the name of a file that the reader writes. */
+const isFile = (block: Block) =>
+  !['', ownTerminal].includes(block.caption) && !isQuotation(block) && block.language !== 'text';
 
 function blocksOf(text: string): Block[] {
   const blocks: Block[] = [];
@@ -115,24 +118,29 @@ async function runCommand(request: http.IncomingMessage, response: http.ServerRe
 
 /** Joins a file's blocks into one script; each block writes its output into a file of its own. */
 function writeScript(blocks: Block[], outputs: string): string {
-  const script = ['set -eo pipefail', "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"];
+  const script = [
+    'set -eo pipefail',
+    "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT",
+    'clone=$PWD machine_path=$PATH',
+  ];
   const heredoc = (name: string, text: string) =>
     `cat > ${name} <<'END-OF-FILE'\n${text}\nEND-OF-FILE`;
   for (const [index, block] of blocks.entries()) {
     if (isQuotation(block)) continue;
     const out = `${outputs}/${index}`;
-    const isNamed = ['js', 'json'].includes(block.language) && block.caption !== '';
+    const isNamed = isFile(block);
     script.push(`echo ${index} > ${outputs}/reached`);
     if (block.language === 'js' || isNamed) {
       const name = isNamed ? block.caption : `snippet-${index}.mjs`;
       script.push(heredoc(name, block.text));
       if (!isNamed) script.push(`node ${name} > ${out} 2> ${out}.err`);
     } else if (block.caption === ownTerminal) {
-      assert.doesNotMatch(block.text, /\n/, 'one program per terminal');
+      assert.doesNotMatch(block.text, /[\n']/, 'one program per terminal');
+      // With `exec` the job is the program itself, so that the trap stops it and not only a shell.
+      const program = block.text.replace(/[^&\s][^&]*$/, 'exec $&');
+      const fresh = 'env -i PATH="$machine_path" HOME="$HOME"';
       script.push(
-        // With `exec` the job is the program itself, so that the trap stops it and not only a
-        // shell.
-        `(exec ${block.text}) > ${out} 2> ${out}.err &`,
+        `(cd "$clone" && exec ${fresh} bash -c '${program}') > ${out} 2> ${out}.err &`,
         // The program is ready once it says that it listens.
         `for n in $(seq 1200); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
       );
@@ -229,8 +237,8 @@ for (const file of files) {
       assert.ok(runners.includes(language), `${file}, line ${line}: nothing runs "${language}"`);
     }
     for (const block of blocks) {
-      const { caption, language, line } = block;
-      if (!['js', 'json'].includes(language) || caption === '' || isQuotation(block)) continue;
+      const { caption, line } = block;
+      if (!isFile(block)) continue;
       const isRun = blocks.some((block) => block.language === 'sh' && block.text.includes(caption));
       assert.ok(isRun, `${file}, line ${line}: ${caption} is never used`);
     }
@@ -296,6 +304,18 @@ test('the receiver of the callbacks guide keeps a paid order paid, whatever anot
   assert.deepEqual(await tell('cancelled'), [200, 'successful']);
 });
 
+test('the receiver without the SDK does not start without a signing key', async () => {
+  const text = await fs.readFile(path.join(root, 'docs/merchants/callbacks.md'), 'utf8');
+  const [block] = blocksOf(text).filter(({ caption }) => caption === 'shop.mjs');
+  assert.ok(block);
+  const code = block.text.replace('4000', '0').replace('console.log', 'process.exit');
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    env: {},
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  assert.match(await readText(child.stderr), /Error: .*SIGNING_KEY/);
+});
+
 /** A value of sandbox.json. The quickstart and the first guide after it read it with a program. */
 const sandboxValue = (name: string) =>
   name
@@ -313,7 +333,7 @@ async function setupFor(file: string): Promise<Block[]> {
   const isFirst = !isInstalled;
   isInstalled = true;
   return blocksOf(text)
-    .filter((block) => block.language === 'sh' && /^(mkdir|export PATH|post\(\))/.test(block.text))
+    .filter(({ text }) => /^(mkdir|export PATH|\. \.\/variables\.sh|post\(\))/.test(text))
     .map((block) => ({
       ...block,
       text: isFirst

@@ -331,12 +331,12 @@ describe('logins are limited', () => {
     assert.equal((await login({}, '2001:db8:1:3::1')).status, 422);
   });
 
-  test('exactly ten successes a minute per client_id and address; an operator may allow more', async () => {
+  test('exactly sixty successes a minute per client_id and address; an operator may allow more', async () => {
     const { account, plugin } = await createPlugin(service, { limits: 'spec' });
     const address = elsewhere();
     const ask = () => login(credentialsOf(plugin), address);
-    const answers = await inParallel(25, ask);
-    assert.deepEqual(countStatuses(answers), { 200: 10, 429: 15 });
+    const answers = await inParallel(75, ask);
+    assert.deepEqual(countStatuses(answers), { 200: 60, 429: 15 });
     assertLimited(await ask(), 60);
     assert.equal((await login(credentialsOf(plugin))).status, 200);
     await setLimit(service.deps, 'test', {
@@ -346,6 +346,24 @@ describe('logins are limited', () => {
       window_seconds: 60,
     });
     assert.equal((await ask()).status, 200);
+  });
+
+  test('the logins of an intermediary for one merchant do not block those for another', async () => {
+    const busy = await createAccount(service);
+    const quiet = await createAccount(service);
+    const { id } = await createIntermediary(service, [busy.merchant.id, quiet.merchant.id]);
+    const plugin = await enablePlugin(service, id, busy.merchant.id);
+    const address = elsewhere();
+    await setLimit(service.deps, 'test', {
+      id,
+      endpoint: 'POST /login',
+      max_requests: 1,
+      window_seconds: 60,
+    });
+    assert.equal((await login(credentialsOf(plugin), address)).status, 200);
+    assertLimited(await login(credentialsOf(plugin), address), 60);
+    const other = { ...credentialsOf(plugin), merchant_id: quiet.merchant.id };
+    assert.equal((await login(other, address)).status, 200);
   });
 
   test('forged tokens count as failed authentications', async () => {

@@ -272,6 +272,23 @@ describe('the demo shop', () => {
     assert.doesNotMatch(await answer.text(), /charged/);
   });
 
+  test('ends an abandoned order by its own age, wherever the clock of its merchant is', async () => {
+    paying.clock.advance({ hours: 240 });
+    const { id } = await buy();
+    await shop.stop();
+    const kept = await readFileOfShop();
+    const at = Temporal.Now.instant().subtract({ minutes: 46 }).toString();
+    const orders = kept.orders.map((order) => ({
+      ...order,
+      events: order.events.map((event) => ({ ...event, at })),
+    }));
+    await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
+    await start();
+    await until('the order to end', async () => (await orderOf(id)).status !== 'pending');
+    const { status, events } = await orderOf(id);
+    assert.deepEqual([status, events.at(-1)?.text], ['cancelled', 'Not paid in time: cancelled']);
+  });
+
   test('ignores forms on another site or on another port of this host', async () => {
     const own = new URL(shop.url).origin;
     const cases: [Record<string, string>, number][] = [
@@ -321,6 +338,33 @@ describe('the demo shop', () => {
     const markup = '"><script>alert(1)</script>';
     assert.ok(!(await (await post('mug.1', markup)).text()).includes(markup));
   });
+});
+
+test('the shop and its guide name only terms whose payments are at least R 10', async () => {
+  const rules = [{ from_amount: 2_000, to_amount: 100_000, terms: [1, 3, 12] }];
+  const { home, product } = await import(
+    new URL('../../examples/shop/pages.js', import.meta.url).href
+  );
+  const guide = await readFile(
+    new URL('../../docs/merchants/payments.md', import.meta.url),
+    'utf8',
+  );
+  const [written] = /export function monthly[\s\S]*?\n}/.exec(guide) ?? [];
+  const code = `const attributes = ${JSON.stringify({ rules })};\n${written}`;
+  const { monthly } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  for (const [amount, each, terms] of [
+    [12_000, 1_000, ['3 payments', '12 payments']],
+    [11_999, 3_999, ['3 payments']],
+    [2_999, 2_999, []],
+    [100_001, null, []],
+  ] as const) {
+    const item = { id: 'mug', name: 'Mug', amount, about: '', picture: '' };
+    assert.equal(monthly(amount), each);
+    const plans = String(product(item, rules, new Map()));
+    assert.deepEqual(plans.match(/\d+ payments/g) ?? [], terms);
+    const from = /or from .*? a month/.exec(String(home([item], rules, new Map())))?.[0] ?? null;
+    assert.equal(from?.replaceAll(/\D/g, '') ?? null, terms.length > 0 ? String(each) : null);
+  }
 });
 
 test('the shop has the same colours as the other pages', async () => {

@@ -2,15 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { changePage } from '#merchants/change-page.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
+import { createCallers } from '#merchants/integrations/callers.ts';
 import {
   createIntegration,
   type IntegrationDeps,
   type IssuedCredentials,
 } from '#merchants/integrations/create-integration.ts';
-import { findCaller } from '#merchants/integrations/integration.sql.ts';
-import { hashClientSecret } from '#merchants/integrations/integration.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { timestamp } from '#platform/shared/clock.ts';
 import { writePrivately } from '#platform/shared/files.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 
@@ -48,18 +47,17 @@ const readLogo = () => readFile(new URL('demo-logo.png', import.meta.url));
 
 type DemoDeps = IntegrationDeps & Parameters<typeof createMerchant>[0];
 
-/** The credentials are kept in the data folder, readable by the owner only. */
+/**
+ * The credentials are kept in the data folder, readable by the owner only. If they were rotated,
+ * the same merchant gets new ones.
+ */
 export async function ensureDemo(deps: DemoDeps, dataDir: string): Promise<Demo> {
   const file = join(dataDir, 'demo.json');
   const kept = await readDemo(file);
   if (kept && (await isInForce(deps, kept))) return kept;
-  const merchant = await createMerchant(deps, operator, {
-    name: 'Karoo Outfitters',
-    territory: 'ZA',
-    rules: demoRules,
-  });
-  await changePage(deps, operator, { id: merchant.id, ...demoProfile, logo: await readLogo() });
-  await setTerms(deps, operator, merchant.id, demoTerms);
+  const merchant =
+    (kept && (await reading(deps, (db) => findMerchantRow(db, kept.merchant.id)))) ??
+    (await createDemoMerchant(deps));
   const integration = await createIntegration(deps, operator, {
     merchant_id: merchant.id,
     refund_mode: 'manual',
@@ -67,6 +65,17 @@ export async function ensureDemo(deps: DemoDeps, dataDir: string): Promise<Demo>
   const demo = { merchant: { id: merchant.id, name: merchant.name }, integration };
   await writePrivately(file, demo);
   return demo;
+}
+
+async function createDemoMerchant(deps: DemoDeps): Promise<Demo['merchant']> {
+  const merchant = await createMerchant(deps, operator, {
+    name: 'Karoo Outfitters',
+    territory: 'ZA',
+    rules: demoRules,
+  });
+  await changePage(deps, operator, { id: merchant.id, ...demoProfile, logo: await readLogo() });
+  await setTerms(deps, operator, merchant.id, demoTerms);
+  return merchant;
 }
 
 async function readDemo(file: string): Promise<Demo | null> {
@@ -78,11 +87,12 @@ async function readDemo(file: string): Promise<Demo | null> {
 }
 
 /**
- * Returns false if the credentials were revoked or rotated, or if they belong to another database.
+ * Returns false if a credential was revoked or rotated, or if they belong to another database.
  */
-async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
-  const hash = hashClientSecret(demo.integration.client_secret);
-  const now = timestamp(deps.clock.now());
-  const caller = await reading(deps, (db) => findCaller(db, hash, now));
-  return caller?.id === demo.integration.id;
+async function isInForce(deps: IntegrationDeps, { integration }: Demo): Promise<boolean> {
+  const caller = await createCallers(deps).recognise(integration.client_secret);
+  return (
+    caller?.id === integration.id &&
+    caller.signing_keys.some(({ key }) => key === integration.signing_key)
+  );
 }

@@ -20,8 +20,9 @@ export const endpointLimits = {
   // Payouts are ours, not the contract's. They have the same limits as refunds (decision 0081).
   'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
   'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
-  // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
-  'POST /login': { max_requests: 10, window_seconds: 60 },
+  // A v1 endpoint. The contract sets no limit; ours fits a plugin that logs in for each checkout
+  // (decision 0040).
+  'POST /login': { max_requests: 60, window_seconds: 60 },
 } as const satisfies Record<string, Limit>;
 
 export type Endpoint = keyof typeof endpointLimits;
@@ -244,10 +245,15 @@ const apiLimits = (hit: Hit) => ({
   async failedAuthentication(network: string): Promise<Quota> {
     return await hit(`address ${network}`, failedAuthentications);
   },
-  /** Counts a successful login per credentials and address. */
-  async login(caller: CountedCaller, client_id: string, network: string): Promise<Quota> {
+  /** Counts a successful login per credentials, merchant and address. */
+  async login(
+    caller: CountedCaller,
+    client_id: string,
+    merchant_id: string,
+    network: string,
+  ): Promise<Quota> {
     const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
-    return await hit(`login ${client_id} ${network}`, limit);
+    return await hit(`login ${client_id} ${merchant_id} ${network}`, limit);
   },
   /**
    * The network is counted first: once it is over its limit, made-up client IDs open no more
@@ -300,7 +306,7 @@ const pageLimits = (hit: Hit) => ({
       isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
   },
-  /** A new checkout from a payment link. Do not call it if the link already has a checkout. */
+  /** A new checkout from a payment link. Call it only before one is made. */
   async linkCheckout(link_id: string, network: string): Promise<void> {
     const { ofNetwork, ofLink, firstOfLink } = linkCheckouts;
     const { limit, remaining } = await hit(`link checkout ${link_id} ${network}`, ofNetwork);

@@ -41,7 +41,7 @@ const form = 'application/x-www-form-urlencoded';
 
 const guide = (about: {
   baseUrl: string;
-}) => `The plugin API of version 1. **It is being retired**: write nothing new for it, and move what you have to version 2, described at [\`/docs\`](${about.baseUrl}/docs) and, for programs, at \`/docs/api/v2\`. The \`Sunset\` header of every answer says when version 1 stops working.
+}) => `The plugin API of version 1. **It is being retired**: write nothing new for it, and move what you have to version 2, described at [\`/docs\`](${about.baseUrl}/docs) and, for programs, at \`/docs/api/v2\`. Version 1 works at least until the date in the \`Sunset\` header of every answer.
 
 1. Log in with the v1 credentials of your integration and a merchant's ID. The token is valid for an hour.
 2. Send the checkout with the token, and keep \`transaction_verify\` with the order.
@@ -176,7 +176,7 @@ const refusal = (
 const describeLogin = (parts: Parts): Operation => ({
   operationId: 'legacyLogin',
   summary: 'Log in',
-  description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\` and address. Failed logins have the same limit per address and per \`client_id\`.`,
+  description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\`, merchant and address. Failed logins are limited to 10 requests per minute, per address and per \`client_id\`.`,
   security: [],
   limit: 'POST /login',
   body: LoginBody,
@@ -289,7 +289,7 @@ function components(
       RateLimitReset: shared.headers.RateLimitReset,
       RetryAfter: shared.headers.RetryAfter,
       Deprecation: header('When version 1 was deprecated (RFC 9745).', deprecation),
-      Sunset: header('When version 1 stops working (RFC 8594).', sunset),
+      Sunset: header('Version 1 works at least until then (RFC 8594).', sunset),
       Link: header('The description of version 2, its successor (RFC 5829).', link),
     },
     responses: {

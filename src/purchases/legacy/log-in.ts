@@ -45,7 +45,7 @@ export async function logIn(
     const quota = await deps.rateLimits.failedLogin(network, client_id);
     throw unauthorized(explainFailure(deps, given, caller !== null), quota);
   }
-  const quota = await deps.rateLimits.login(caller, client_id, network);
+  const quota = await deps.rateLimits.login(caller, client_id, merchant.id, network);
 
   const token = newLegacyToken(deps.environment, deps.random);
   await transaction(deps, async ({ db }) => {

@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { SignInWays } from '#operating/console/session.schema.ts';
-import { get } from '../api.ts';
+import { ApiError, get } from '../api.ts';
 import { Logo } from '../icons.tsx';
 import { Notice } from '../parts/basics.tsx';
 import { signIn, signInByLink } from '../passkeys.ts';
@@ -103,27 +103,42 @@ export function SignIn({ ended }: { ended: boolean }) {
 
 /** The page that a sandbox's sign-in link opens. */
 export function LinkSignIn({ token }: { token: string }) {
-  const [problem, setProblem] = useState<string | null>(null);
-  const isSent = useRef(false);
-  useEffect(() => {
-    // The link works only once, but React runs an effect twice in development.
-    if (isSent.current) return;
-    isSent.current = true;
-    signInByLink(token).then(
-      () => window.location.replace('/'),
-      (error: Error) => setProblem(error.message),
-    );
-  }, [token]);
-  return (
-    <Door title={problem === null ? 'Signing you in' : 'This link no longer works'}>
-      {problem === null ? (
-        <p className="quiet">One moment.</p>
-      ) : (
+  const { error, refetch, isFetching } = useQuery({
+    queryKey: ['sign-in link', token],
+    queryFn: async () => {
+      await signInByLink(token);
+      window.location.replace('/');
+      return null;
+    },
+    // The link works only once.
+    retry: false,
+    refetchOnWindowFocus: false,
+  });
+  if (error instanceof ApiError && error.code === 'link_ended') {
+    return (
+      <Door title="This link no longer works">
         <p className="quiet">
           A link works once and for a short time. Run <code>tranche console sign-in</code> for a new
           one.
         </p>
-      )}
+      </Door>
+    );
+  }
+  if (error) {
+    return (
+      <Door title="You could not be signed in">
+        <div className="stack">
+          <p className="quiet">{error.message}</p>
+          <Button fullWidth loading={isFetching} onClick={() => void refetch()}>
+            Try again
+          </Button>
+        </div>
+      </Door>
+    );
+  }
+  return (
+    <Door title="Signing you in">
+      <p className="quiet">One moment.</p>
     </Door>
   );
 }
