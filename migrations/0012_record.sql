@@ -122,6 +122,8 @@ create table notes (
   at          timestamptz(3) not null,
   person_id   uuid,
   name        text not null,
+  -- Whether the service's staff wrote it. The merchant's people do not read it then.
+  by_staff    boolean not null,
   text        text not null,
   primary key (checkout_id, id, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)

@@ -21,6 +21,8 @@ type Shown<Deps, Read, Answer> = {
   of?: Named;
   /** Option names that differ from the names of the body's members, by member. */
   rename?: Record<string, string>;
+  /** Members of the body that only the console sends: what the person read. */
+  without?: string[];
   /** Reads more facts for the answer, some perhaps only for --json. */
   complete?(viewer: Viewer<Connection & Deps>, answer: Read, isJson: boolean): Promise<Answer>;
   json(answer: Answer): object;
@@ -32,8 +34,11 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   action: Action<S, Deps, Read>,
   shown: Shown<Deps, Read, Answer>,
 ): Command {
-  const { rename = {}, complete, of } = shown;
-  const { properties = {} } = (action.schema.body ?? {}) as Partial<TObject>;
+  const { rename = {}, without = [], complete, of } = shown;
+  const { properties: all = {} } = (action.schema.body ?? {}) as Partial<TObject>;
+  const properties = Object.fromEntries(
+    Object.entries(all).filter(([member]) => !without.includes(member)),
+  );
   return command({
     name: shown.name,
     usage: [`ID ${usageOf(properties, rename)}`.trimEnd()],

@@ -81,6 +81,7 @@ const carriedOut = (done: string) => ({
 const approve = actionCommand(refundActions.approve, {
   name: 'refunds approve',
   of: 'refund',
+  without: ['as_first'],
   help: `Approves a refund that is waiting for review, and starts it. If the gateway does not settle
 all of it at once, the service keeps asking. \`tranche refunds show ID\` shows beforehand which
 payments it will be taken from.

@@ -54,7 +54,7 @@ let paying: Paying;
 let app: FastifyInstance;
 let tranche: Tranche;
 const console = () => ({ app, deps: paying.service.deps });
-const post = (person: ConsolePerson, url: string, body?: object) =>
+const post = (person: ConsolePerson, url: string, body: object = {}) =>
   askExactly(console(), person, 'POST', url, body);
 const person = (role: OperatorRole = 'admin', name = 'Nomsa Dube') =>
   addPerson(paying.service, { roles: [role], name });
@@ -828,6 +828,33 @@ describe('above the threshold of a merchant', () => {
     const [row] = await shopper.rows('refund_requests');
     assert.equal(row.status, 'complete');
     assert.notEqual(row.first_approved_by, null);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an approval that a person read as the first of two never starts the refund', async () => {
+    const { account, shopper } = await large();
+    const [first, second] = [await person('refunds', 'First Reader'), await person('refunds')];
+    const id = await askRefund(paying, shopper, 60_000, account);
+    const url = `/api/refunds/${id}`;
+    for (const one of [first, second]) {
+      const { body } = await askExactly(console(), one, 'GET', url);
+      assert.equal(body.is_first_of_two, true);
+    }
+    const asRead = { as_first: true };
+    assert.equal((await done(post(first, `${url}/approve`, asRead))).view, 'review');
+    assert.equal(
+      await refused(409, post(second, `${url}/approve`, asRead)),
+      'This was changed in the meantime by First Reader. Reload and try again.',
+    );
+    const ids = [`${id}:first`];
+    const bulkAction = await done(post(second, '/api/refunds/approve', { ids }));
+    while ((await runBulkActions(paying.service.deps)) > 0);
+    const progress = `/api/bulk-actions/${bulkAction.id}`;
+    const { body } = await askExactly(console(), second, 'GET', progress);
+    assert.deepEqual([body.done, body.failed], [0, 1]);
+    assert.match(body.problems[0].problem, /^This was changed in the meantime/);
+    assert.equal((await shopper.rows('refund_requests'))[0].status, 'requested');
+    assert.equal((await done(post(second, `${url}/approve`))).status, 'complete');
     await assertBalanced(paying, shopper);
   });
 
@@ -1658,12 +1685,17 @@ describe('the money of merchants', () => {
     const noted = await done(post(first, `${url}/returned`, reason));
     assert.deepEqual([noted.status, noted.return_noted_by], ['paid', first.email]);
     assert.match(await refused(409, post(first, `${url}/returned`, reason)), /Another operator/);
+    // The second operator read the page before the first one recorded the return.
+    assert.equal(
+      await refused(409, post(second, `${url}/returned`, { ...reason, as_first: true })),
+      `${first.email} recorded this return in the meantime. Reload and try again.`,
+    );
     const back = await done(post(second, `${url}/returned`, reason));
     assert.deepEqual([back.status, back.return_reason], ['returned', 'account closed']);
     await refused(409, post(first, `${url}/paid`, { bank_reference: 'again' }));
     const statement = await ask(console(), first, 'GET', `${url}/statement.csv`);
     assert.match(String(statement.headers['content-disposition']), /^attachment; filename="TR/);
-    assert.ok(String(statement.body).includes(',1413.75,ZAR'));
+    assert.match(String(statement.body), /^\ufeff[\s\S]*,1413\.75,ZAR/);
     await assertSound(paying);
   });
 
@@ -1931,6 +1963,31 @@ describe('the money of merchants', () => {
     for (const path of [`${url}/approve`, '/api/payouts/export']) {
       await refused(403, post(staff, path));
     }
+    // How far the approval has progressed, and what is compared, is for the service's staff.
+    await done(approvePayout(await person('finance'), url));
+    await paying.service.deps.database.pool.query(
+      'update payouts set compare_since = created_at where id = $1',
+      [id],
+    );
+    const owed = `/api/merchants/${body.merchant_id}/balance`;
+    const approvalsFor = async (by: ConsolePerson) => {
+      const read = async (path: string) => (await askExactly(console(), by, 'GET', path)).body;
+      const { data } = await read(`/api/payouts?merchant=${body.merchant_id}`);
+      const details = await read(url);
+      const rows = [data[0], details, (await read(owed)).payouts[0]];
+      const { body: csv } = await ask(console(), by, 'GET', '/api/payouts.csv');
+      const [heads = '', ...lines] = csv.trim().split('\r\n');
+      const line = lines.find((one: string) => one.includes(details.reference));
+      const approvals = line.split(',')[heads.split(',').indexOf('Approvals')];
+      const seen = rows.map((row) => [row.approvals, row.approved_account, row.compare_since]);
+      return { seen, approvals, actions: details.audit.length };
+    };
+    const nothing = [null, null, null];
+    assert.deepEqual(await approvalsFor(staff), {
+      ...{ seen: [nothing, nothing, nothing], approvals: '', actions: 0 },
+    });
+    const all = await approvalsFor(admin);
+    assert.deepEqual([all.seen[0]?.[0], all.approvals, all.actions], [1, '1', 1]);
   });
 
   test('evidence is read, staged and submitted once, and a lost dispute is accepted', async () => {
@@ -2249,7 +2306,7 @@ describe('every action', () => {
         const { body } = await askExactly(console(), admin, 'GET', conversation);
         return { url: `${conversation}/solve`, body: { seen_at: body.moved_at } };
       },
-      'POST /api/refunds/:id/approve': () => refund('approve'),
+      'POST /api/refunds/:id/approve': () => refund('approve', {}),
       'POST /api/refunds/:id/retry': () => ({ url: `/api/refunds/${failed}/retry` }),
       'POST /api/refunds/:id/decline': () => refund('decline', reason),
       'POST /api/refunds/approve': async () => ({

@@ -307,6 +307,36 @@ describe('a list', () => {
     assert.deepEqual(await ids(`from=${today.add({ days: 2 })}`), []);
   });
 
+  test('the sums of the last 30 days end with the merchant’s own day', async (t) => {
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    const { merchant } = await createAccount(paying.service);
+    const today = deps.clock.now().toZonedDateTimeISO('Africa/Johannesburg').toPlainDate();
+    for (const [days, sold] of [
+      [30, 100],
+      [29, 40],
+    ]) {
+      await pool.query(
+        'insert into merchant_days (merchant_id, day, sold, refunded) values ($1, $2, $3, 10)',
+        [merchant.id, today.subtract({ days: days as number }).toString(), sold],
+      );
+    }
+    const sums = async () => {
+      const { sold, refunded, refund_rate } = await get(`/api/merchants/${merchant.id}`);
+      return [sold, refunded, refund_rate];
+    };
+    assert.deepEqual(await sums(), [40, 10, 0.25]);
+    const setClock = (ahead: number) =>
+      pool.query('update merchants set clock_ahead_ms = $2 where id = $1', [merchant.id, ahead]);
+    t.after(async () => {
+      const none = 'update merchant_days set sold = 0, refunded = 0 where merchant_id = $1';
+      await pool.query(none, [merchant.id]);
+      await setClock(0);
+    });
+    await setClock(24 * 3_600_000);
+    assert.deepEqual(await sums(), [0, 0, null]);
+  });
+
   test('says what a reviewer, a collector and on-call need to decide', async () => {
     const { id } = paying.account.merchant;
     const { data: refunds } = await get(`/api/refunds?view=review&merchant=${id}`);
@@ -566,6 +596,8 @@ describe('a file', () => {
         String(answer.headers['content-disposition']),
         /^attachment; filename="[\w-]+\.csv"$/,
       );
+      // Without a byte order mark Excel on Windows misreads every letter outside of ASCII.
+      assert.ok(String(answer.body).startsWith('\u{feff}'), url);
       const lines = (answer.body as unknown as string).trimEnd().split('\r\n');
       // Each download is in the audit before its first line is written, so the file of the audit
       // has one row more than the page. The audit may also have further pages.
@@ -695,6 +727,17 @@ describe('the overview', () => {
     const later = { ...deps, random: { ...deps.random, uuid: () => firstIdAt(now) } };
     await rollUp(later);
     assert.equal(await readAsOf(), triedAt);
+    // An attempt that the shopper has left may still end as declined.
+    const move = (from: string, to: string) =>
+      pool.query(
+        `update payment_attempts set status = $3 where merchant_id = $1 and checkout_id = $2
+           and status = $4`,
+        [account.merchant.id, shopper.id, to, from],
+      );
+    await move('challenged', 'voiding');
+    await rollUp(later);
+    assert.equal(await readAsOf(), triedAt);
+    await move('voiding', 'challenged');
     // A process whose clock is behind does not change it either.
     await rollUp(deps, 0);
     assert.equal(await readAsOf(), triedAt);

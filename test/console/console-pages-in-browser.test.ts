@@ -117,6 +117,51 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await shop.page.getByRole('link', { name: /^Refund tried/ }).waitFor();
   });
 
+  test('a person with several shops reads the orders of the shop that is named', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    const { rows } = await pool.query(
+      `insert into merchants (id, name, territory, rules, created_at)
+       values (gen_random_uuid(), 'Tea There', 'ZA', '[]', '2020-01-01T00:00:00Z') returning id`,
+    );
+    const other = rows[0];
+    t.after(() => pool.query('delete from merchants where id = $1', [other.id]));
+    const { merchant: own } = paying.account;
+    const { page } = await console.withSession(t, ['viewer'], 'Two Shops');
+    await pool.query(`update people set merchant_ids = $1 where name = 'Two Shops'`, [
+      [own.id, other.id],
+    ]);
+    const listed = (merchant: string | null) =>
+      page.waitForRequest((request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        return pathname === '/api/checkouts' && searchParams.get('merchant') === merchant;
+      });
+    const choose = async (name: string) => {
+      await page.getByRole('button', { name: 'Two Shops' }).click();
+      await page.getByRole('menuitem', { name, exact: true }).click();
+    };
+    // A link in a mail names the shop. It becomes the choice, also on pages that follow.
+    await Promise.all([listed(other.id), page.goto(`${url}/checkouts?merchant=${other.id}`)]);
+    const empty = page.getByText('No checkouts yet');
+    await empty.waitFor();
+    await Promise.all([listed(own.id), choose(own.name)]);
+    await page.getByRole('link', { name: 'ORDER-1' }).waitFor();
+    await page.waitForURL('**/checkouts');
+    await go(page, `/refunds?merchant=${other.id}`);
+    await page.getByText('Nothing to review').waitFor();
+    await go(page, '/checkouts');
+    await empty.waitFor();
+    // A shop that is not theirs is ignored, and a page of another list leads to the first one.
+    const unknown = `${url}/checkouts?merchant=${deps.random.uuid()}`;
+    await Promise.all([listed(other.id), page.goto(unknown)]);
+    await empty.waitFor();
+    await Promise.all([listed(null), choose('All of them')]);
+    await page.goto(`${url}/checkouts?after=of-another-list`);
+    await page.getByRole('button', { name: 'First page' }).click();
+    await page.getByRole('link', { name: 'ORDER-1' }).waitFor();
+  });
+
   test('a list and a page show their shape while they are read', async (t) => {
     const { page, complaints } = await console.withSession(t, ['viewer']);
     await page.setViewportSize({ width: 390, height: 844 });

@@ -146,6 +146,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /^Resend the callback for/ }).click();
     await page.getByText(/^Not delivered/).waitFor();
     scene.receiver.isDown = false;
+    // It is being retried again, and the list shows that at once.
+    await page.getByText('No callback was given up').waitFor();
+    await page.getByRole('button', { name: 'To send' }).click();
     await page.getByRole('link', { name: hostile('order') }).click();
     const dialog = page.getByRole('dialog', { name: 'Callback' });
     // The newest attempt is open.
@@ -316,7 +319,8 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const shop = await console.withSession(t, ['merchant-admin'], 'Shop Admin');
     await paying.service.deps.database.pool.query(
       `update people set merchant_ids = $1 where name = 'Shop Admin'`,
-      [[paying.account.merchant.id]],
+      // They have another shop and have chosen none.
+      [[paying.account.merchant.id, paying.service.deps.random.uuid()]],
     );
     await shop.page.goto(first.page.url());
     await shop.page.getByText('Being approved').waitFor();

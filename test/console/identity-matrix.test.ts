@@ -795,10 +795,11 @@ describe('a recent re-authentication', () => {
   });
 });
 
-test('no answer to a merchant’s people names the staff of the service', async () => {
+test('no answer to a merchant’s people names the staff of the service, or has their notes', async () => {
   const { deps } = paying.service;
   const name = 'Zanele Unmistakable';
   const email = 'zanele@unmistakable.example';
+  const noteOfStaff = 'a note of staff';
   const staff = await addPerson(paying.service, { roles: ['admin'], name, email });
   const origin = {
     ...{ person_id: staff.id, access_id: staff.id, roles: ['admin'], address: '192.0.2.77' },
@@ -806,7 +807,7 @@ test('no answer to a merchant’s people names the staff of the service', async 
   };
   const acting = { ...deps, origin };
   const { merchant } = own.account;
-  await addNote(acting, email, { merchant_id: merchant.id, id: own.checkout }, 'a note of staff');
+  await addNote(acting, email, { merchant_id: merchant.id, id: own.checkout }, noteOfStaff);
   const account = { holder: 'Shop', bank: 'Absa', branch_code: '632005' };
   await proposeAccount(acting, email, merchant.id, { ...account, account_number: '4079112233' });
   for (const subject_id of [own.checkout, own.refund, own.dispute, own.payout, own.callback]) {
@@ -837,9 +838,9 @@ test('no answer to a merchant’s people names the staff of the service', async 
   );
   const merchant_ids = [merchant.id];
   const viewer = await addPerson(paying.service, { roles: [...operatorRoles], merchant_ids });
-  const seen = { merchant: 0, staff: 0 };
+  const seen = { merchant: 0, staff: 0, ownNote: 0, staffNote: 0 };
   const colleagueOfAll = await addPerson(paying.service, { roles: [...operatorRoles] });
-  const traces = [name, email, staff.id, staff.session_id];
+  const traces = [name, email, staff.id, staff.session_id, noteOfStaff];
   for (const route of guarded.filter(({ method }) => method === 'GET')) {
     const textOf = async (person: ConsolePerson) => {
       const { status, body } = await askAbout(route, own, person);
@@ -850,6 +851,10 @@ test('no answer to a merchant’s people names the staff of the service', async 
     if (status === 200) seen.merchant += 1;
     const all = await textOf(colleagueOfAll);
     if (traces.some((trace) => all.text.includes(trace))) seen.staff += 1;
+    if (text.includes('a note of a shop')) seen.ownNote += 1;
+    if (all.text.includes(noteOfStaff)) seen.staffNote += 1;
   }
   assert.ok(seen.merchant > 20 && seen.staff > 8, JSON.stringify(seen));
+  // The page of the checkout, and the pages of its notes.
+  assert.deepEqual([seen.ownNote, seen.staffNote], [2, 2]);
 });

@@ -97,7 +97,7 @@ function refundInParts(name: string, amounts: number[], approvals: number): Acti
             return answer;
           },
       );
-      const approve: Step = (by) => request(by, 'POST', `/api/refunds/${ids.at(-1)}/approve`);
+      const approve: Step = (by) => request(by, 'POST', `/api/refunds/${ids.at(-1)}/approve`, {});
       const isDone = async () => {
         const rows = await query(
           'select 1 from refund_requests where checkout_id = $1 and approved_at is not null',
@@ -117,7 +117,7 @@ function review(name: string, amount: number, approvals: number): Action {
     async prepare() {
       const checkout = await paid();
       const id = await askRefund(paying, { id: checkout } as never, amount, account);
-      const approve: Step = (by) => request(by, 'POST', `/api/refunds/${id}/approve`);
+      const approve: Step = (by) => request(by, 'POST', `/api/refunds/${id}/approve`, {});
       const isDone = async () =>
         (await query('select approved_at from refund_requests where id = $1', id))[0]
           .approved_at !== null;

@@ -144,8 +144,7 @@ async function take(world: World, step: Step): Promise<void> {
   const { browsers } = at(colleagues, step.person);
   const by = at(browsers, step.browser);
   const merchant = `/api/merchants/${account.merchant.id}`;
-  const post = (url: string, body?: object) =>
-    ask({ app, deps }, by, 'POST', url, body && { body });
+  const post = (url: string, body: object = {}) => ask({ app, deps }, by, 'POST', url, { body });
   const refunds = await refundsOf(shopper);
   const refund = refunds.length === 0 ? null : at(refunds, step.row);
   const amount = at(amounts, step.value);

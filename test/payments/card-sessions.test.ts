@@ -175,7 +175,11 @@ test('a declined card that the shopper leaves on the plan page counts as card te
   await begin();
   await paying.work();
   assert.deepEqual((await acting.attempts())[0], 'card declined');
-  const { ofMerchant } = await paying.service.deps.rateLimits.declines(null, account.merchant.id, 0);
+  const { ofMerchant } = await paying.service.deps.rateLimits.declines(
+    null,
+    account.merchant.id,
+    0,
+  );
   assert.equal(ofMerchant.count, 1);
 });
 

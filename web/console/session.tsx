@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useState } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { useSearch } from 'wouter';
 import type { Counts } from '#operating/console/overview.schema.ts';
 import type { Session } from '#operating/console/session.schema.ts';
 import { get } from './api.ts';
@@ -15,17 +16,26 @@ export function SessionProvider({ session, children }: { session: Session; child
   const { scope } = session;
   // Ignore a choice that another person made in this browser, and a merchant that has been removed
   // since.
-  const isTheirs = scope !== 'all' && scope.length > 1 && chosen !== null && scope.includes(chosen);
+  const isTheirs = (id: string | null): id is string =>
+    scope !== 'all' && scope.length > 1 && id !== null && scope.includes(id);
   const choose = (merchant: string | null) => {
     if (merchant === null) window.localStorage.removeItem(choiceKey);
     else window.localStorage.setItem(choiceKey, merchant);
     setChosen(merchant);
   };
+  // A link may name the merchant whose rows it shows. It becomes the choice, so that the name above
+  // the rows is that merchant's.
+  const named = new URLSearchParams(useSearch()).get('merchant');
+  const wanted = isTheirs(named) ? named : null;
+  useEffect(() => {
+    if (wanted === null) return;
+    window.localStorage.setItem(choiceKey, wanted);
+    setChosen(wanted);
+  }, [wanted]);
+  const merchant = wanted ?? (isTheirs(chosen) ? chosen : null);
   return (
     <SessionContext value={session}>
-      <ChoiceContext value={{ merchant: isTheirs ? chosen : null, choose }}>
-        {children}
-      </ChoiceContext>
+      <ChoiceContext value={{ merchant, choose }}>{children}</ChoiceContext>
     </SessionContext>
   );
 }
@@ -49,6 +59,9 @@ export function useShop(): string | null {
   if (scope === 'all') return null;
   return scope.length === 1 ? (scope[0] ?? null) : merchant;
 }
+
+/** Whether the person sees all merchants, as the service's staff do. */
+export const useIsStaff = (): boolean => useSession().scope === 'all';
 
 /** Whether the person may do something. The server checks again. */
 export function useCan(): (permission: string) => boolean {

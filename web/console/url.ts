@@ -1,6 +1,6 @@
 import { useRef } from 'react';
 import { useLocation, useSearch } from 'wouter';
-import { useChoice } from './session.tsx';
+import { useChoice, useSession } from './session.tsx';
 
 export type Filters = Record<string, string>;
 
@@ -29,8 +29,15 @@ export function useFilters(): [Filters, (change: Filters) => void] {
   return [filters, change];
 }
 
-/** The filters in the address, without the merchant that a person with several has chosen. */
-export const useAddress = (): Filters => Object.fromEntries(new URLSearchParams(useSearch()));
+/**
+ * The filters in the address. Only the service's staff filter by the merchant: anyone else chooses
+ * one for all pages.
+ */
+export function useAddress(): Filters {
+  const { scope } = useSession();
+  const { merchant, ...others } = Object.fromEntries(new URLSearchParams(useSearch()));
+  return { ...others, ...(scope === 'all' && merchant !== undefined && { merchant }) };
+}
 
 /**
  * The row that is open over a list, as a parameter of the address. Opening it keeps the list's

@@ -70,5 +70,11 @@ export function readApproval(item: string): { id: string; account: number | null
   return { id, account: account === 'none' ? null : Number(account) };
 }
 
+/** Reads an item of `refunds approve`. `asFirst`: the person read that their approval is the first. */
+export function readReview(item: string): { id: string; asFirst: boolean } {
+  const [id = '', first] = item.split(':');
+  return { id, asFirst: first === 'first' };
+}
+
 /** This many problems are kept. Further ones are only counted. */
 export const problemsMax = 20;

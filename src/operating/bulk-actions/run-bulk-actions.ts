@@ -28,7 +28,7 @@ import {
   releaseBulkAction,
 } from './bulk-action.sql.ts';
 import type { BulkAction, BulkActionKind } from './bulk-action.ts';
-import { problemsMax, readApproval } from './bulk-action.ts';
+import { problemsMax, readApproval, readReview } from './bulk-action.ts';
 
 export type BulkActionDeps = DeliveryDeps &
   ReviewDeps &
@@ -216,11 +216,6 @@ type Kind = {
   run(deps: BulkActionDeps, operator: string, row: Row, item: Item): Promise<string | null>;
 };
 
-const findIn =
-  (table: 'refund_requests' | 'callbacks'): Kind['find'] =>
-  (db, scope, id) =>
-    findRowById(db, scope, table, id);
-
 const findPayout: Kind['find'] = async (db, scope, id) => {
   const row = await findSharedRowById(db, scope, 'payouts', id.split(':')[0] ?? '');
   return row && { merchant_id: row.merchant_id as string, id: row.id, checkout_id: null };
@@ -233,7 +228,7 @@ const findPayout: Kind['find'] = async (db, scope, id) => {
 const kinds: Record<BulkActionKind, Kind> = {
   'callbacks retry': {
     needs: 'callbacks.retry',
-    find: findIn('callbacks'),
+    find: (db, scope, id) => findRowById(db, scope, 'callbacks', id),
     async run(deps, operator, { id }) {
       const { status } = await retriggerCallback(deps, operator, id);
       return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
@@ -241,9 +236,9 @@ const kinds: Record<BulkActionKind, Kind> = {
   },
   'refunds approve': {
     needs: 'refunds.review',
-    find: findIn('refund_requests'),
-    async run(deps, operator, row) {
-      await approveRefund(deps, operator, row);
+    find: (db, scope, item) => findRowById(db, scope, 'refund_requests', readReview(item).id),
+    async run(deps, operator, row, item) {
+      await approveRefund(deps, operator, row, readReview(item.id).asFirst);
       return null;
     },
   },

@@ -81,7 +81,7 @@ export async function answerDownload(
 
 async function* sent(
   context: Context,
-  { name, auditedAs: file = name, subject_id, merchant_id }: Download,
+  { name, auditedAs: file = name, type, subject_id, merchant_id }: Download,
   { lease, ...first }: DownloadLease,
   pieces: Pieces,
 ): AsyncGenerator<Piece> {
@@ -93,6 +93,8 @@ async function* sent(
   let is_whole = false;
   let { leased_until } = first;
   try {
+    // Without a byte order mark Excel on Windows reads the file in the system's encoding.
+    if (type === undefined && name.endsWith('.csv')) yield '\u{feff}';
     for await (const piece of pieces) {
       const next = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
       if (secondsBetween(leased_until, next) >= checkSeconds) {

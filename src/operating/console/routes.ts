@@ -1,4 +1,5 @@
-import { ManyIds } from '#operating/operations/bulk-action.schema.ts';
+import { readReview } from '#operating/bulk-actions/bulk-action.ts';
+import { ManyReviews } from '#operating/operations/bulk-action.schema.ts';
 import { ConversationDetails } from '#operating/operations/conversation.schema.ts';
 import {
   conversationActions,
@@ -61,8 +62,12 @@ export const consoleRoutes: ConsoleRoute[] = [
     url: '/api/refunds/approve',
     permission: 'refunds.review',
     kind: 'refunds approve',
-    body: ManyIds,
-    see: findRefunds,
+    body: ManyReviews,
+    see: (context, items) =>
+      findRefunds(
+        context,
+        items.map((item) => readReview(item).id),
+      ),
   }),
   ...overdueRoutes,
   ...callbackRoutes,

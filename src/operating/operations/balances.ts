@@ -1,5 +1,6 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -36,13 +37,13 @@ export async function readBalance(viewer: Viewer, id: string): Promise<Balance> 
     const names = await listMerchantNames(db, scope, isUuid(id) ? [id] : []);
     const [found] = names.keys();
     const merchant = found === undefined ? null : await findMerchant(db, deps.clock, found);
-    return merchant && (await sumUp(db, merchant));
+    return merchant && (await sumUp(db, scope, merchant));
   });
   if (!balance) throw noMerchant(id);
   return balance;
 }
 
-async function sumUp(db: Handle, merchant: Merchant): Promise<Balance> {
+async function sumUp(db: Handle, scope: Scope, merchant: Merchant): Promise<Balance> {
   const { id, name, territory, clock_ahead_ms } = merchant;
   const kinds = openKinds(await sumEntries(db, id));
   const unpaid = await listUnpaid(db, id, payoutsMax);
@@ -72,7 +73,7 @@ async function sumUp(db: Handle, merchant: Merchant): Promise<Balance> {
     sums: { ...entries, payouts: unpaid.amount, reserve: kinds.reserve },
     open,
     owed: open + unpaid.amount + kinds.reserve,
-    payouts: unpaid.payouts.map((row) => ({ ...row, ...approvalsOf(row, accounts) })),
+    payouts: unpaid.payouts.map((row) => ({ ...row, ...approvalsOf(scope, row, accounts) })),
     payout_count: unpaid.count,
     next_payout: dueAt === null ? null : await planNext(db, merchant, dueAt, kinds.open),
   };

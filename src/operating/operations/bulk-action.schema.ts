@@ -29,8 +29,7 @@ export type BulkActions = Type.Static<typeof BulkActions>;
 
 const idsMax = 500;
 
-/** POST /api/refunds/approve */
-export const ManyIds = Type.Object({
+const ManyIds = Type.Object({
   ids: Type.Array(Id, { minItems: 1, maxItems: idsMax }),
 });
 
@@ -40,6 +39,12 @@ const manyOf = (pattern: string) =>
   Type.Object({
     ids: Type.Array(Type.String({ pattern }), { minItems: 1, maxItems: idsMax }),
   });
+
+/**
+ * POST /api/refunds/approve. An id is followed by `:first` if the person read that their approval is
+ * the first of two.
+ */
+export const ManyReviews = manyOf(`^${uuid}(:first)?$`);
 
 /**
  * POST /api/payouts/approve. An id consists of the payout's id and the number of the account that

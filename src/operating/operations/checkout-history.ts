@@ -26,8 +26,14 @@ import { balancesOf, movementKinds, type Posting } from '#record/ledger/posting.
 import type { Note } from '#record/notes/note.sql.ts';
 import { namesFor, type ShowActor } from './actors.ts';
 import { withoutStaff } from './callbacks.ts';
-import { withAuthors } from './checkout-pages.ts';
-import { countCheckoutRefunds, type HistoryTable, listNewest, sumPostings } from './history.sql.ts';
+import { notesFor, withAuthors } from './checkout-pages.ts';
+import {
+  countCheckoutRefunds,
+  type HistoryOwner,
+  type HistoryTable,
+  listNewest,
+  sumPostings,
+} from './history.sql.ts';
 import { listPartsOf } from './refunds.sql.ts';
 import { peopleOf, withNames } from './refunds.ts';
 
@@ -87,7 +93,7 @@ export async function readCheckoutHistory(
     const cut: HistoryTable[] = [];
     const newest = async <Table extends HistoryTable>(
       table: Table,
-      owner: { merchant_id: string } & Record<string, string> = key,
+      owner: HistoryOwner = key,
       limit = limits.rows,
     ) => {
       const rows = await listNewest(db, table, owner, limit + 1);
@@ -104,7 +110,7 @@ export async function readCheckoutHistory(
     subject_ids.push(...[callback, ...events].flatMap((one) => one?.id ?? []));
     const actionsMax = Math.min(limits.rows, 1_000);
     const actions = (await listOperatorActions(db, { subject_ids }, actionsMax)).reverse();
-    const notes = await newest('notes', key, limits.notes);
+    const notes = await newest('notes', { ...key, ...notesFor(scope) }, limits.notes);
     const conversation = await newest('conversation_entries', key, limits.notes);
     const acted = [...actions, ...conversation].map(({ person_id }) => person_id);
     const show = await namesFor({ scope }, db, [...peopleOf(refunds), ...acted]);

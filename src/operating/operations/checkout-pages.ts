@@ -1,4 +1,5 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { messagesOf } from '#purchases/messages/archive.sql.ts';
@@ -16,6 +17,9 @@ import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 // The page of a checkout shows only the newest notes and messages. These functions read all of
 // them, in pages.
 
+/** The columns of the notes that may be read: the staff's notes are for the staff only. */
+export const notesFor = (scope: Scope) => (scope === 'all merchants' ? {} : { by_staff: false });
+
 /** The notes on a checkout, the newest first. */
 export async function readNotes(
   viewer: Viewer,
@@ -32,7 +36,8 @@ export async function readNotes(
           .selectFrom('notes')
           .selectAll()
           .where('merchant_id', '=', merchant_id)
-          .where('checkout_id', '=', id),
+          .where('checkout_id', '=', id)
+          .where((where) => where.and(notesFor(viewer.scope))),
         range,
         ['at', 'id'],
         'desc',

@@ -18,6 +18,14 @@ const histories = {
 } as const;
 export type HistoryTable = keyof typeof histories;
 
+/** The columns, with their values, of the rows to read. */
+export type HistoryOwner = {
+  merchant_id: string;
+  checkout_id?: string;
+  callback_id?: string;
+  by_staff?: boolean;
+};
+
 /**
  * A page of the console shows this many rows of each kind. Notes are long texts, so it shows fewer
  * of them.
@@ -28,10 +36,10 @@ export const historyLimits = { rows: 200, notes: 50 };
 export async function listNewest<Table extends HistoryTable>(
   db: Handle,
   table: Table,
-  owner: { merchant_id: string } & Record<string, string>,
+  owner: HistoryOwner,
   limit: number,
 ): Promise<Selectable<Tables[Table]>[]> {
-  const { merchant_id, checkout_id = '' } = owner as Partial<typeof owner> & typeof owner;
+  const { merchant_id, checkout_id = '' } = owner;
   const rows =
     table === 'messages' ? messagesOf({ merchant_id, checkout_id }).as('messages') : table;
   // biome-ignore lint/suspicious/noExplicitAny: it reads any of the tables above.

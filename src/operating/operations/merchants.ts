@@ -70,7 +70,7 @@ export const noMerchant = (id: string) =>
 
 async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string[]) {
   const merchants = new Map((await listMerchantRows(db, ids)).map((one) => [one.id, one]));
-  const recent = await listRecentSums(db, scope, ids);
+  const recent = await listRecentSums(db, scope, ids, timestamp(deps.clock.now()));
   return ids.map((id) => {
     const merchant = merchants.get(id) as Row;
     const sums = recent.get(id) ?? { sold: 0, collected: 0, refunded: 0 };

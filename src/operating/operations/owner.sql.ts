@@ -4,6 +4,7 @@ import { recentDays } from '#operating/search/overview.sql.ts';
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import { type FoundCheckout, listFoundCheckouts } from '#operating/search/search.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** The merchant, the order and the shopper that a row belongs to. */
 export type Owner = {
@@ -93,28 +94,19 @@ export async function listMerchantNames(
 
 export type RecentSums = { sold: number; collected: number; refunded: number };
 
-/** Each merchant's sums over `recentDays`, counted back from the newest day that has sums. */
+/** Each merchant's sums over `recentDays`, counted back from the day on its own clock. */
 export async function listRecentSums(
   db: Handle,
   scope: Scope,
   merchant_ids: string[],
+  now: Timestamp,
 ): Promise<Map<string, RecentSums>> {
   if (merchant_ids.length === 0) return new Map();
-  // The newest rows of each merchant are read, not the days up to today: a sandbox merchant's clock
-  // may be months ahead of the real one.
-  const newest = scoped(
-    db
-      .selectFrom('merchant_days')
-      .select(['merchant_id', (select) => select.fn.max('day').as('day')]),
-    scope,
-  )
-    .where('merchant_id', 'in', unique(merchant_ids))
-    .groupBy('merchant_id');
   const rows = await scoped(
     db
-      .with('newest', () => newest)
       .selectFrom('merchant_days as d')
-      .innerJoin('newest as n', 'n.merchant_id', 'd.merchant_id')
+      .innerJoin('merchants as m', 'm.id', 'd.merchant_id')
+      .innerJoin('territories as t', 't.code', 'm.territory')
       .select((select) => [
         'd.merchant_id',
         select.fn.sum<number>('d.sold').as('sold'),
@@ -125,7 +117,10 @@ export async function listRecentSums(
     'd.merchant_id',
   )
     .where('d.merchant_id', 'in', unique(merchant_ids))
-    .where(sql<boolean>`d.day > n.day - ${recentDays}::integer`)
+    .where(
+      sql<boolean>`d.day > ((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
+        at time zone t.time_zone)::date - ${recentDays}::integer`,
+    )
     .groupBy('d.merchant_id')
     .execute();
   return new Map(

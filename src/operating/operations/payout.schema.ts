@@ -30,8 +30,11 @@ export const PayoutRow = Type.Object({
   currency: Type.String(),
   line_count: Type.Integer(),
   status: oneOf(payoutStatuses),
-  /** How many people have approved it for the account in use: 0, 1 or 2. */
-  approvals: Type.Integer(),
+  /**
+   * How many people have approved it for the account in use: 0, 1 or 2. This, `approved_account` and
+   * `compare_since` are null to a merchant's people.
+   */
+  approvals: nullable(Type.Integer()),
   /**
    * Whether the signed-in person may approve it now. Permission and re-authentication are checked
    * separately.
@@ -97,9 +100,13 @@ export const PaidPayout = Type.Object({
 export const ConfirmedPayout = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 200 }),
 });
-/** POST /api/payouts/:id/returned */
+/**
+ * POST /api/payouts/:id/returned. `as_first`: the person read that no one has recorded the return
+ * yet.
+ */
 export const ReturnedPayout = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 200 }),
+  as_first: Type.Optional(Type.Boolean()),
 });
 
 const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id: Id });

@@ -1,4 +1,5 @@
 import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -44,12 +45,12 @@ export const payoutList = defineList({
   query: PayoutsQuery,
   row: PayoutRow,
   read(viewer, query, page) {
-    const seen = { ...viewer, scope: scopeOf(viewer, query) };
+    const scope = scopeOf(viewer, query);
     return readList(
       viewer.deps,
       page,
-      (db, range) => listPayoutsPage(db, seen.scope, query.status ?? null, range),
-      (db, rows) => presentPayouts(seen, db, rows),
+      (db, range) => listPayoutsPage(db, scope, query.status ?? null, range),
+      (db, rows) => presentPayouts(viewer, db, rows),
     );
   },
   columns: [
@@ -87,7 +88,7 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
       locale,
       clock_ahead_ms,
       line_count: row.lines,
-      ...approvalsOf(row, own),
+      ...approvalsOf(scope, row, own),
       may_approve: mayApprove(row, account, operator),
       account,
       is_disputed: disputed.has(row.id),
@@ -95,11 +96,21 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
   });
 }
 
-/** Counts a payout's approvals. `accounts` are confirmed, and the first of them is in use. */
-export const approvalsOf = (row: Payout, accounts: BankAccount[]) => ({
-  approvals: countApprovals(row, accounts[0] ?? null),
-  approved_account: accounts.find(({ number }) => number === row.bank_account) ?? null,
-});
+/**
+ * A payout's approvals, and whether it must be compared with the bank. `accounts` are confirmed, and
+ * the first of them is in use. A merchant's people are not told how far the staff's approval has
+ * progressed, nor what the staff compare.
+ */
+export const approvalsOf = (scope: Scope, row: Payout, accounts: BankAccount[]) =>
+  scope === 'all merchants'
+    ? {
+        approvals: countApprovals(row, accounts[0] ?? null),
+        approved_account: accounts.find(({ number }) => number === row.bank_account) ?? null,
+        compare_since: row.compare_since,
+      }
+    : { approvals: null, approved_account: null, compare_since: null };
+
+const areOfStaff = ['payouts approve', 'payouts confirm'];
 
 /** These payouts, if the viewer may see them. */
 export const findPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
@@ -125,6 +136,7 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
     totals: await sumLines(db, payout),
     actions: await listActionsOn(db, payout.id),
   }));
+  const isStaff = viewer.scope === 'all merchants';
   return {
     ...payout,
     lines: lines.map((line) => ({ ...line, name: lineName(line.kind) })),
@@ -133,10 +145,11 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
     has_pdf: whyNotPrinted(payout, 'pdf') === null,
     // A merchant's people see that a return was recorded, but not by which operator.
     return_noted_by:
-      payout.return_noted_by === null || viewer.scope === 'all merchants'
-        ? payout.return_noted_by
-        : 'operator',
-    audit: await presentActions(viewer, actions),
+      payout.return_noted_by === null || isStaff ? payout.return_noted_by : 'operator',
+    audit: await presentActions(
+      viewer,
+      actions.filter(({ action }) => isStaff || !areOfStaff.includes(action)),
+    ),
   };
 }
 
@@ -173,7 +186,7 @@ export const payoutActions = {
   returned: on('returned', {
     ...settle,
     body: ReturnedPayout,
-    change: ({ deps, operator }: Money, { id }, { reason }) =>
-      returnPayout(deps, operator, id, reason),
+    change: ({ deps, operator }: Money, { id }, { reason, as_first }) =>
+      returnPayout(deps, operator, id, reason, as_first),
   }),
 };

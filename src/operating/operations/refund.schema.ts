@@ -93,5 +93,8 @@ export const RefundDetails = Type.Object({
 });
 export type RefundDetails = Type.Static<typeof RefundDetails>;
 
+/** POST /api/refunds/:id/approve. `as_first`: the person read that their approval is the first. */
+export const ApproveRefund = Type.Object({ as_first: Type.Optional(Type.Boolean()) });
+
 /** POST /api/refunds/:id/decline. The merchant sees the reason in the API. */
 export const DeclineRefund = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

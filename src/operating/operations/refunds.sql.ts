@@ -49,18 +49,19 @@ export async function listRefundsById(
 }
 
 /**
- * Refunds as a share of sales, in the last days for which a merchant has sums. Absent if nothing
- * was sold.
+ * Refunds as a share of sales, in a merchant's last `recentDays`. Absent if nothing was sold.
  */
 export async function listRefundRates(
   db: Handle,
   scope: Scope,
   rows: { merchant_id: string }[],
+  now: Timestamp,
 ): Promise<Map<string, number>> {
   const sums = await listRecentSums(
     db,
     scope,
     rows.map(({ merchant_id }) => merchant_id),
+    now,
   );
   return new Map(
     [...sums].flatMap(([id, { sold, refunded }]) => (sold > 0 ? [[id, refunded / sold]] : [])),

@@ -3,7 +3,7 @@ import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isSamePerson } from '#platform/shared/approver.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { listAloneSums } from '#purchases/refunds/refund.sql.ts';
 import {
@@ -30,7 +30,13 @@ import { decidersFor, type ShowActor } from './actors.ts';
 import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
-import { DeclineRefund, RefundDetails, RefundRow, RefundsQuery } from './refund.schema.ts';
+import {
+  ApproveRefund,
+  DeclineRefund,
+  RefundDetails,
+  RefundRow,
+  RefundsQuery,
+} from './refund.schema.ts';
 import {
   listPartsOf,
   listRefundRates,
@@ -109,7 +115,9 @@ export const refundActions = {
   approve: on('approve', {
     permission: 'refunds.review',
     fresh: true,
-    change: ({ deps, operator }: Money, row) => approveRefund(deps, operator, row),
+    body: ApproveRefund,
+    change: ({ deps, operator }: Money, row, { as_first }) =>
+      approveRefund(deps, operator, row, as_first),
   }),
   retry: on('retry', {
     permission: 'refunds.retry',
@@ -164,7 +172,7 @@ async function presentRefunds(
     await listDisputedAmounts(db, waiting),
     ({ checkout_id }) => checkout_id,
   );
-  const rates = await listRefundRates(db, scope, rows);
+  const rates = await listRefundRates(db, scope, rows, timestamp(deps.clock.now()));
   const alone = await listAloneSums(db, waiting);
   const viewer = approverOf(deps, operator);
   return rows.map((row) => {

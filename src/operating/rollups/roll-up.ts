@@ -3,7 +3,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { firstIdAt, timeOfId } from '#platform/shared/uuid.ts';
-import { live } from '#purchases/payments/payment-attempt.ts';
+import { unsettled } from '#purchases/payments/payment-attempt.ts';
 import {
   type AttemptRow,
   advanceDays,
@@ -165,7 +165,8 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
   },
 };
 
-const isUndecided = ({ status }: AttemptRow) => (live as readonly string[]).includes(status);
+/** An attempt that is being voided may still end as declined. */
+const isUndecided = ({ status }: AttemptRow) => (unsettled as readonly string[]).includes(status);
 
 /**
  * The amounts that a movement adds to a day. A refund counts whether it returned to the card or

@@ -162,13 +162,14 @@ export async function confirmPayout(
 
 /**
  * Records that the bank returned a payout, at once or after it had paid it. Once a second operator
- * has confirmed this, the amount is owed again.
+ * has confirmed this, the amount is owed again. With `asFirst`, a second record of it is refused.
  */
 export async function returnPayout(
   deps: PayoutDeps,
   operator: string,
   id: string,
   return_reason: string,
+  asFirst = false,
 ): Promise<Payout> {
   refuseBadText(return_reason, 'The reason');
   return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
@@ -180,10 +181,11 @@ export async function returnPayout(
     }
     const refusal = `${operator} has already recorded the return of payout ${payout.id}. Another operator must confirm it.`;
     mustBeSecondApprover(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
+    const stale = `${payout.return_noted_by} recorded this return in the meantime. Reload and try again.`;
+    if (asFirst) throw new OperatorError(stale);
     // The books show that the money left and came back.
-    const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
-      ...(isFirst ? ['paid_out' as const] : []),
+      ...(payout.status === 'exported' ? ['paid_out' as const] : []),
       'payout_returned',
     ]);
     return await movePayout(db, payout, from, {

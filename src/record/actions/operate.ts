@@ -80,7 +80,7 @@ export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): A
  * The acting person's merchants, if the person belongs to certain merchants; null for all other
  * actions.
  */
-const merchantsOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string[] | null =>
+export const merchantsOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string[] | null =>
   (origin && 'person_id' in origin && origin.merchant_ids) || null;
 
 function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {

@@ -1,4 +1,10 @@
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import {
+  merchantsOf,
+  type OperatorDeps,
+  OperatorError,
+  operate,
+  personOf,
+} from '#record/actions/operate.ts';
 import { countNotes, insertNote, type Note } from './note.sql.ts';
 
 const charactersMax = 2_000;
@@ -24,7 +30,6 @@ export async function addNote(
     throw new OperatorError('The note has an invisible character. Type it instead of pasting it.');
   }
   const id = deps.random.uuid();
-  const { origin } = deps;
   return await operate(deps, operator, 'checkouts note', async (db, at) => {
     if ((await countNotes(db, checkout.merchant_id, checkout.id)) >= notesMax) {
       throw new OperatorError(
@@ -36,8 +41,9 @@ export async function addNote(
       id,
       checkout_id: checkout.id,
       at,
-      person_id: origin && 'person_id' in origin ? origin.person_id : null,
+      person_id: personOf(deps),
       name: operator,
+      by_staff: merchantsOf(deps) === null,
       text: trimmed,
     });
     const { merchant_id, id: subject_id } = checkout;

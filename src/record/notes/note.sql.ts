@@ -10,6 +10,8 @@ export type Note = {
   at: Timestamp;
   person_id: string | null;
   name: string;
+  /** Whether the service's staff wrote it. The merchant's people do not read it then. */
+  by_staff: boolean;
   text: string;
 };
 

@@ -10,6 +10,7 @@ declare module '#platform/database/tables.ts' {
       at: Fixed<Timestamp>;
       person_id: Fixed<string | null>;
       name: Fixed<string>;
+      by_staff: Fixed<boolean>;
       text: string;
     };
   }

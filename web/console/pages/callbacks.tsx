@@ -32,6 +32,8 @@ export default function CallbacksPage() {
   const canFilterHost = view === 'exhausted' || (view === 'pending' && ofOne);
   const [resendingAll, setResendingAll] = useState(false);
   const waiting = useCounts().data?.callbacks_exhausted;
+  const [version, setVersion] = useState(0);
+  const done = () => setVersion((value) => value + 1);
   return (
     <>
       <PageHead title="Callbacks" about="What we send to merchants’ servers, and what they answer.">
@@ -65,14 +67,19 @@ export default function CallbacksPage() {
           />
         )}
       </div>
-      {isList ? <Callbacks view={view} byHost={canFilterHost} /> : <Destinations />}
-      {opened && <CallbackDialog key={opened} id={opened} close={close} />}
+      {isList ? (
+        <Callbacks view={view} byHost={canFilterHost} version={version} done={done} />
+      ) : (
+        <Destinations />
+      )}
+      {opened && <CallbackDialog key={opened} id={opened} close={close} done={done} />}
       {resendingAll && <ResendAll close={() => setResendingAll(false)} />}
     </>
   );
 }
 
-function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
+function Callbacks(props: { view: string; byHost: boolean; version: number; done: () => void }) {
+  const { view, byHost, version, done } = props;
   const can = useCan();
   const { hrefOf } = useOpened('callback');
   const { run, busy } = useQuietAction();
@@ -139,7 +146,7 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
               variant="light"
               disabled={busy}
               aria-label={`Resend the callback for ${row.client_reference_id}`}
-              onClick={() => void run(resend(row))}
+              onClick={() => void run(resend(row)).then((answer) => answer && done())}
             >
               Resend
             </Button>
@@ -157,6 +164,7 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
       columns={columns}
       keyOf={(row) => row.id}
       hrefOf={(row) => hrefOf(row.id)}
+      version={version}
       empty={
         view === 'exhausted'
           ? {
@@ -280,7 +288,8 @@ function orderOf(payload: string): string | null {
 /** The reference of the payout that an event is about. */
 const payoutOf = (payload: string): string => JSON.parse(payload).data.attributes.reference;
 
-function CallbackDialog({ id, close }: { id: string; close: () => void }) {
+function CallbackDialog(props: { id: string; close: () => void; done: () => void }) {
+  const { id, close, done } = props;
   const can = useCan();
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/callbacks', id],
@@ -338,7 +347,10 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
               Close
             </Button>
             {can('callbacks.retry') && (
-              <Button loading={busy} onClick={() => void run(resend(data))}>
+              <Button
+                loading={busy}
+                onClick={() => void run(resend(data)).then((answer) => answer && done())}
+              >
                 Resend the callback
               </Button>
             )}
@@ -352,7 +364,8 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
 function ResendAll({ close }: { close: () => void }) {
   const [filters] = useFilters();
   const { data: merchants } = useMerchantNames(filters.merchant ? [filters.merchant] : []);
-  const merchant = filters.merchant ? merchants?.[0] : undefined;
+  // The names of an earlier choice stay until those of this one have been read.
+  const merchant = merchants?.find(({ id }) => id === filters.merchant);
   const ofMerchant = merchant ? ` of ${merchant.name}` : '';
   const where = filters.host ? ` to ${filters.host}` : '';
   return (
@@ -364,6 +377,7 @@ function ResendAll({ close }: { close: () => void }) {
         ...(filters.merchant && { merchant: filters.merchant }),
         ...(filters.host && { host: filters.host }),
       }}
+      disabled={Boolean(filters.merchant) && merchant === undefined}
       close={close}
       done={({ id }) => {
         followBulkAction(id);

@@ -13,6 +13,7 @@ import { RefundParts } from '../parts/refund-parts.tsx';
 import { outcomeOf } from '../parts/review.ts';
 import { Bones } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
+import { useSession } from '../session.tsx';
 
 /**
  * Asks for an amount, shows the payments that it would be taken from, and has a button that names
@@ -20,6 +21,7 @@ import { useText } from '../parts/text.ts';
  */
 export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
   const { currency, locale } = checkout;
+  const { scope } = useSession();
   const [typed, typedField] = useText(() => typedAmount(checkout.refundable));
   const [reason, reasonField] = useText('', 'refund');
   // Pressing twice, or repeating the request after a lost answer, makes only one refund.
@@ -66,7 +68,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
       />
       <TextInput
         label="Reason"
-        description="Your colleagues read it beside the refund. The audit does not keep it."
+        description={`Your colleagues and the ${scope === 'all' ? 'merchant’s people' : 'payment service'} read it beside the refund. The audit does not keep it.`}
         maxLength={500}
         {...reasonField}
       />

@@ -14,7 +14,7 @@ import { Facts, Notice, Status, Time } from '../parts/basics.tsx';
 import { PagesDialog } from '../parts/pages.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
 
@@ -275,6 +275,7 @@ function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
 }
 
 export function NoteForm({ id }: { id: string }) {
+  const { scope } = useSession();
   const [text, textField, setText] = useText('', 'note');
   const { run, busy, problem } = useAction();
   return (
@@ -291,7 +292,11 @@ export function NoteForm({ id }: { id: string }) {
     >
       <Textarea
         label="Add a note"
-        description="Colleagues see it. The merchant and the shopper do not."
+        description={
+          scope === 'all'
+            ? 'Your colleagues see it. The merchant and the shopper do not.'
+            : 'Your colleagues and the payment service see it. The shopper does not.'
+        }
         rows={2}
         maxLength={2000}
         {...textField}

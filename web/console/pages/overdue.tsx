@@ -27,7 +27,8 @@ export type Retry = {
 };
 
 /** Charges the card again for one payment. */
-export function RetryDialog({ of: row, close }: { of: Retry | null; close: () => void }) {
+export function RetryDialog(props: { of: Retry | null; close: () => void; done?: () => void }) {
+  const { of: row, close, done } = props;
   const { run, busy, problem, clear } = useAction();
   const amount = row ? money(row.amount, row.currency, row.locale) : '';
   const what = `Charge ${amount} now`;
@@ -53,7 +54,11 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
               ? `${amount} was collected.`
               : `The payment is ${status}${reason ? `: ${words(reason)}` : ''}.`,
           isFailed: ({ status }) => status !== 'collected',
-        }).then((answer) => answer && leave());
+        }).then((answer) => {
+          if (!answer) return;
+          done?.();
+          leave();
+        });
       }}
     >
       {row && (
@@ -116,7 +121,9 @@ export default function OverduePage() {
   const [retrying, setRetrying] = useState<OverdueRow | null>(null);
   const [picked, setPicked] = useState(new Set<string>());
   const [rows, setRows] = useState<OverdueRow[]>([]);
-  const chosen = rows.filter((row) => picked.has(keyOf(row)));
+  const [version, setVersion] = useState(0);
+  const mayPick = (row: OverdueRow) => row.is_retry_sensible;
+  const chosen = rows.filter((row) => picked.has(keyOf(row)) && mayPick(row));
   const columns: Column<OverdueRow>[] = [
     orderColumn,
     amountColumn,
@@ -185,8 +192,9 @@ export default function OverduePage() {
         columns={columns}
         keyOf={keyOf}
         onRows={setRows}
+        version={version}
         {...(can('instalments.retry') && {
-          picking: { picked, set: setPicked, can: (row: OverdueRow) => row.is_retry_sensible },
+          picking: { picked, set: setPicked, can: mayPick },
         })}
         hrefOf={(row) => `/checkouts/${row.checkout_id}`}
         empty={{
@@ -196,7 +204,11 @@ export default function OverduePage() {
         }}
       />
       {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
-      <RetryDialog of={retrying} close={() => setRetrying(null)} />
+      <RetryDialog
+        of={retrying}
+        close={() => setRetrying(null)}
+        done={() => setVersion((value) => value + 1)}
+      />
     </>
   );
 }

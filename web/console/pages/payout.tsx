@@ -11,7 +11,7 @@ import { FileLink } from '../parts/file-link.tsx';
 import { MerchantLink } from '../parts/merchants.tsx';
 import { Doubts } from '../parts/selected-payouts.tsx';
 import { useText } from '../parts/text.ts';
-import { useCan, useShop } from '../session.tsx';
+import { useCan, useIsStaff } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { mustApproveAgain, PayoutStatus } from './payouts.tsx';
 
@@ -141,7 +141,7 @@ export default function PayoutPage({ id }: { id: string }) {
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
   const can = useCan();
-  const isShop = useShop() !== null;
+  const isStaff = useIsStaff();
   // Another person may have the same name, so the e-mail address is shown beside it.
   const findActor = (wanted: string) => {
     const by = payout.audit.findLast(({ action }) => action === wanted);
@@ -149,7 +149,7 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
   };
   const maySecond = can('payouts.approve') && payout.may_approve;
   // A shop is not told how far the staff's approval has progressed, nor what the staff compare.
-  const ofStaff = !isShop && (
+  const ofStaff = isStaff && (
     <>
       {payout.compare_since !== null && (
         <Notice kind="warn">
@@ -205,14 +205,13 @@ function PayoutCard(props: {
   maySave: boolean;
 }) {
   const { of: payout, show, maySave } = props;
-  const isShop = useShop() !== null;
   const approved = payout.approved_account;
   // A payout that the bank had paid before a restore has no file: its own id stands for the export.
   const bankRun = payout.export_id === payout.id ? null : payout.export_id;
   const approvals = (
     <>
       {payout.approvals} of 2
-      {approved && payout.approvals > 0 && (
+      {approved && payout.approvals !== 0 && (
         <>
           , for <AccountEnd of={approved} />
         </>
@@ -228,7 +227,7 @@ function PayoutCard(props: {
           ['Fees', show(payout.totals.fee)],
           ['VAT on fees', show(payout.totals.vat)],
           ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
-          ['Approvals', !isShop && approvals],
+          ['Approvals', payout.approvals !== null && approvals],
           [
             'Account in use',
             payout.account ? <AccountEnd of={payout.account} /> : 'none confirmed',
@@ -311,7 +310,7 @@ type BankTexts = Record<'title' | 'what' | 'label' | 'description', string> & {
   said: (answer: PayoutDetails) => string;
 };
 
-const textsOf = (amount: string): Record<Answer, BankTexts> => ({
+const textsOf = (amount: string, isFirst: boolean): Record<Answer, BankTexts> => ({
   paid: {
     title: 'The bank has paid',
     what: `Record ${amount} as paid`,
@@ -327,8 +326,9 @@ const textsOf = (amount: string): Record<Answer, BankTexts> => ({
         ? `The return of ${amount} is recorded. The amount is owed again.`
         : `The return of ${amount} is recorded. The amount is owed again once two people have recorded it.`,
     label: 'Why the bank returned it',
-    description:
-      'Once another person has also recorded the return, the amount is owed to the merchant again and is part of its next payout.',
+    description: isFirst
+      ? 'Once another person has also recorded the return, the amount is owed to the merchant again and is part of its next payout.'
+      : 'Yours is the second record of it: the amount is then owed to the merchant again and is part of its next payout.',
   },
   confirm: {
     title: 'The bank has not paid',
@@ -344,14 +344,20 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
   const { of: payout, kind } = props;
   const [text, textField] = useText('', kind);
   const amount = money(payout.amount, payout.currency, payout.locale);
-  const { title, what, said, label, description } = textsOf(amount)[kind];
+  const isFirst = payout.return_noted_by === null;
+  const { title, what, said, label, description } = textsOf(amount, isFirst)[kind];
   const value = text.trim();
+  const bodies = {
+    paid: { bank_reference: value },
+    returned: { reason: value, as_first: isFirst },
+    confirm: { reason: value },
+  };
   return (
     <SingleActionDialog
       title={title}
       what={what}
       path={`/api/payouts/${payout.id}/${kind}`}
-      body={kind === 'paid' ? { bank_reference: value } : { reason: value }}
+      body={bodies[kind]}
       said={said}
       danger={kind === 'returned'}
       disabled={value === ''}

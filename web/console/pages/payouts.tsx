@@ -8,8 +8,9 @@ import { BankFileButtons } from '../parts/bank-file.tsx';
 import { AccountEnd, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { usePicked } from '../parts/selected.tsx';
 import { SelectedAtBank, SelectedDrafts } from '../parts/selected-payouts.tsx';
-import { useCan, useShop } from '../session.tsx';
+import { useCan, useIsStaff } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn } from './checkouts.tsx';
 
@@ -20,9 +21,7 @@ export const mustApproveAgain = (row: PayoutState) =>
   row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
 
 export function PayoutStatus({ of: row }: { of: PayoutState }) {
-  const isShop = useShop() !== null;
-  // A shop is not told how far the staff's approval has progressed, nor what the staff compare.
-  if (isShop && (mustApproveAgain(row) || row.status === 'draft')) {
+  if (row.status === 'draft' && row.approvals === null) {
     return <Status of="pending" name="Being approved" />;
   }
   if (mustApproveAgain(row)) return <Status of="requested" name="Approve again" />;
@@ -31,7 +30,7 @@ export function PayoutStatus({ of: row }: { of: PayoutState }) {
   }
   if (row.status === 'returned') return <Status of="failed" name="Returned" />;
   if (row.status === 'paid') return <Status of="done" name="Paid" />;
-  if (!isShop && row.compare_since !== null) return <Status of="requested" name="To compare" />;
+  if (row.compare_since !== null) return <Status of="requested" name="To compare" />;
   return <Status of="pending" name={row.status === 'approved' ? 'Approved' : 'At the bank'} />;
 }
 
@@ -102,10 +101,10 @@ const views = [
 
 export default function PayoutsPage() {
   const can = useCan();
-  const isShop = useShop() !== null;
+  const isStaff = useIsStaff();
   const [exporting, setExporting] = useState(false);
   const [{ status }] = useFilters();
-  const [picked, setPicked] = useState(new Set<string>());
+  const [picked, setPicked] = usePicked(status ?? '');
   const [rows, setRows] = useState<PayoutRow[]>([]);
   const approves = status === 'draft' && can('payouts.approve');
   const settles = status === 'exported' && can('payouts.settle');
@@ -130,7 +129,7 @@ export default function PayoutsPage() {
           name="status"
           label="Which payouts"
           fallback=""
-          options={isShop ? views.with(0, { value: 'draft', label: 'Being approved' }) : views}
+          options={isStaff ? views : views.with(0, { value: 'draft', label: 'Being approved' })}
         />
         <MerchantFilter />
       </div>

@@ -11,7 +11,7 @@ import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { outcomeOf, reviewOf, reviewOfAll } from '../parts/review.ts';
-import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
+import { SelectedBar, useBulkAction, usePicked } from '../parts/selected.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
@@ -43,11 +43,14 @@ export default function RefundsPage() {
   const [filters] = useFilters();
   const { opened, hrefOf, close } = useOpened('refund');
   const view = filters.view ?? 'review';
-  const [picked, setPicked] = useState(new Set<string>());
+  const [picked, setPicked] = usePicked(view);
   const [rows, setRows] = useState<RefundRow[]>([]);
   const [version, setVersion] = useState(0);
-  const columns = columnsOf(view, can('refunds.review'), hrefOf);
-  const chosen = rows.filter((row) => picked.has(row.id));
+  const columns = columnsOf(view, can('refunds.review'), hrefOf).filter(
+    (column) => column !== rateColumn || can('overview.read'),
+  );
+  const mayPick = (row: RefundRow) => row.may_approve;
+  const chosen = rows.filter((row) => picked.has(row.id) && mayPick(row));
   return (
     <>
       <PageHead
@@ -77,7 +80,7 @@ export default function RefundsPage() {
         version={version}
         {...(view === 'review' &&
           can('refunds.review') && {
-            picking: { picked, set: setPicked, can: (row: RefundRow) => row.may_approve },
+            picking: { picked, set: setPicked, can: mayPick },
           })}
         empty={
           view === 'review'
@@ -198,6 +201,10 @@ function columnsOf(
   ];
 }
 
+/** The refunds, each with what the list says about its approval. */
+const itemsOf = (rows: RefundRow[]) =>
+  rows.map(({ id, is_first_of_two }) => (is_first_of_two ? `${id}:first` : id));
+
 function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
   const { begin, ...bulk } = useBulkAction(clear);
   const { approve: what, notice } = reviewOfAll(rows);
@@ -207,7 +214,7 @@ function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
       what={what}
       clear={clear}
       {...bulk}
-      onAction={() => begin('/api/refunds/approve', { ids: rows.map(({ id }) => id) }, what)}
+      onAction={() => begin('/api/refunds/approve', { ids: itemsOf(rows) }, what)}
     >
       <strong>{plural(rows.length, 'refund')}</strong> selected. {notice}
     </SelectedBar>
@@ -244,17 +251,12 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   const approve = data ? reviewOf(data).approve : 'Approve';
   const decline = `Decline ${amount}`;
   const retry = `Retry the refund of ${amount}`;
-  const perform = (
-    path: string,
-    what: string,
-    action: Partial<Action<RefundDetails>> = {
-      said: outcomeOf,
-      isFailed: ({ status }) => status === 'failed',
-    },
-  ) =>
+  const perform = (path: string, what: string, action: Partial<Action<RefundDetails>> = {}) =>
     void run<RefundDetails>({
       path: `/api/refunds/${props.id}/${path}`,
       what,
+      said: outcomeOf,
+      isFailed: ({ status }) => path !== 'decline' && status === 'failed',
       ...action,
     }).then((answer) => {
       if (!answer) return;
@@ -291,7 +293,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
           const said = () => `${amount} was declined.`;
           perform('decline', decline, { body: { reason: reason.trim() }, said });
         } else if (canRetry) perform('retry', retry);
-        else perform('approve', approve);
+        else perform('approve', approve, { body: { as_first: data?.is_first_of_two === true } });
       }}
     >
       {error || !data ? (
@@ -318,6 +320,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
 
 /** The refund, and why a person may or may not approve it. */
 function Reviewed({ of: data }: { of: RefundDetails }) {
+  const can = useCan();
   const { notice } = reviewOf(data);
   return (
     <>
@@ -357,9 +360,10 @@ function Reviewed({ of: data }: { of: RefundDetails }) {
           ['Because', data.request_reason],
           [
             'Merchant’s refund rate',
-            data.refund_rate === null
-              ? 'Nothing was sold in the last 30 days'
-              : `${percent(data.refund_rate)} of what was sold in the last 30 days`,
+            can('overview.read') &&
+              (data.refund_rate === null
+                ? 'Nothing was sold in the last 30 days'
+                : `${percent(data.refund_rate)} of what was sold in the last 30 days`),
           ],
           ['Outcome', data.reason],
         ]}

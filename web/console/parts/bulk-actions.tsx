@@ -24,6 +24,15 @@ function hide(id: string): void {
   changed();
 }
 
+let ended = 0;
+const noteEnd = () => {
+  ended += 1;
+  changed();
+};
+
+/** How many of the person's bulk actions have ended while this tab was open. */
+export const useEndedBulkActions = (): number => useSyncExternalStore(subscribe, () => ended);
+
 /** Shows the progress of an action that has just begun. */
 export function followBulkAction(id: string): void {
   hidden.delete(id);
@@ -70,7 +79,8 @@ export function BulkActionsPanel() {
   const running = (data?.data ?? []).filter(({ finished_at }) => finished_at === null).length;
   const before = useRef(0);
   useEffect(() => {
-    if (running < before.current) void client.invalidateQueries();
+    // Once the new rows have been read, lists show them.
+    if (running < before.current) void client.invalidateQueries().then(noteEnd);
     before.current = running;
   }, [running, client]);
   const shown = (data?.data ?? []).filter(

@@ -8,6 +8,7 @@ import { useCan } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { parseAmount, typedAmount } from './amount.ts';
 import { Card, Facts, Notice } from './basics.tsx';
+import { DayInput } from './filters.tsx';
 import { useText } from './text.ts';
 
 type Prices = Omit<TermsRow, 'from' | 'created_at'>;
@@ -138,7 +139,7 @@ function usePrices(before: TermsRow | null) {
 function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: () => void }) {
   const { of: merchant, terms, close } = props;
   const form = usePrices(terms);
-  const [from, fromField] = useText(todayOf(merchant));
+  const [from, setFrom] = useState(() => todayOf(merchant));
   const { prices } = form;
   return (
     <SingleActionDialog
@@ -166,7 +167,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
           {...form.fixedField}
         />
         <TextInput label="VAT on the fee, percent" inputMode="decimal" {...form.vatField} />
-        <TextInput label="From" type="date" {...fromField} />
+        <DayInput label="From" day={from} onDay={setFrom} />
         <TextInput label="Reserve, percent of sales" inputMode="decimal" {...form.reserveField} />
         <TextInput label="Days that the reserve is held" inputMode="numeric" {...form.daysField} />
       </div>

@@ -15,6 +15,7 @@ import type { IconName } from '../icons.tsx';
 import { isForKeys } from '../keys.ts';
 import { useAddress, useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
+import { useEndedBulkActions } from './bulk-actions.tsx';
 import { FileLink } from './file-link.tsx';
 import { useSeesOneMerchant } from './merchants.tsx';
 import { Problem, State } from './states.tsx';
@@ -139,7 +140,7 @@ export function List<Row>(given: ListProps<Row>) {
     props.path,
     query,
   );
-  const view = `${JSON.stringify(query)} ${props.version ?? 0}`;
+  const view = `${JSON.stringify(query)} ${props.version ?? 0} ${useEndedBulkActions()}`;
   const { rows, gone, changes, accept } = useSteadyRows(
     isPlaceholderData ? undefined : data?.data,
     props.keyOf,
@@ -158,6 +159,7 @@ export function List<Row>(given: ListProps<Row>) {
   const address = useAddress();
   const isFiltered = props.takes.some((name) => address[name]);
   const clear = () => setFilters(Object.fromEntries(props.takes.map((name) => [name, ''])));
+  const goToFirst = () => setFilters({ after: '' });
   const { picking } = props;
   const pickable = picking ? shownRows.filter(picking.can).map(props.keyOf) : [];
   const csvQuery = { ...props.query, ...taken };
@@ -167,7 +169,7 @@ export function List<Row>(given: ListProps<Row>) {
   if (error && !data) {
     return (
       <div className="card">
-        <Problem error={error} retry={() => void refetch()} />
+        <Problem error={error} retry={() => void refetch()} goToFirst={goToFirst} />
       </div>
     );
   }
@@ -177,7 +179,7 @@ export function List<Row>(given: ListProps<Row>) {
         of={props.empty}
         isFiltered={isFiltered}
         clear={clear}
-        {...(address.after && { goToFirst: () => setFilters({ after: '' }) })}
+        {...(address.after && { goToFirst })}
       />
     );
   }

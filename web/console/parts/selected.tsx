@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { money } from '../format.ts';
 import { useAction } from './actions.tsx';
@@ -11,6 +11,14 @@ export function sumOf(rows: { amount: number; currency: string; locale: string }
   if (!first || rows.some(({ currency }) => currency !== first.currency)) return '';
   const sum = rows.reduce((all, { amount }) => all + amount, 0);
   return `, ${money(sum, first.currency, first.locale)}`;
+}
+
+/** The selected rows of a view. Another view begins without a selection. */
+export function usePicked(view: string): [Set<string>, (keys: Set<string>) => void] {
+  const [picked, setPicked] = useState({ view, keys: new Set<string>() });
+  const set = (keys: Set<string>) => setPicked({ view, keys });
+  if (picked.view !== view) set(new Set());
+  return [picked.keys, set];
 }
 
 /** Begins one action on many rows, and shows its progress. */

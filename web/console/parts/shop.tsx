@@ -38,7 +38,11 @@ export function Shop({ merchant }: { merchant: string }) {
   );
 }
 
+/** Decides what a person may do about the rows that are counted. */
+const ofNeeded = ['disputes.supply', 'refunds.review', 'messages.answer', 'callbacks.retry'];
+
 function Needed({ of: home }: { of: Home }) {
+  const can = useCan();
   const { refunds_to_review, callbacks_exhausted, messages_to_answer, disputes_to_answer } = home;
   const clock = { zone: home.time_zone, ahead: home.clock_ahead_ms };
   const rows: { key: string; href: string; text: ReactNode; note: ReactNode }[] = [];
@@ -46,7 +50,7 @@ function Needed({ of: home }: { of: Home }) {
     rows.push({
       key: 'disputes',
       href: '/disputes?status=needs_response',
-      text: `${bounded(disputes_to_answer)} ${disputes_to_answer.count === 1 ? 'dispute' : 'disputes'} to answer`,
+      text: `${bounded(disputes_to_answer)} ${disputes_to_answer.count === 1 ? 'dispute' : 'disputes'} ${can('disputes.supply') ? 'to answer' : 'to be answered'}`,
       note: home.dispute_due_by && (
         <>
           The first answer is due <Time at={home.dispute_due_by} {...clock} future />
@@ -58,8 +62,10 @@ function Needed({ of: home }: { of: Home }) {
     rows.push({
       key: 'refunds',
       href: '/refunds',
-      text: `${bounded(refunds_to_review)} ${refunds_to_review.count === 1 ? 'refund is waiting' : 'refunds are waiting'} for you`,
-      note: 'Look at each, and approve or decline it',
+      text: `${bounded(refunds_to_review)} ${refunds_to_review.count === 1 ? 'refund is waiting' : 'refunds are waiting'} for ${can('refunds.review') ? 'you' : 'a review'}`,
+      note: can('refunds.review')
+        ? 'Look at each, and approve or decline it'
+        : 'A colleague who may review refunds decides',
     });
   }
   if (messages_to_answer?.count) {
@@ -67,7 +73,9 @@ function Needed({ of: home }: { of: Home }) {
       key: 'messages',
       href: '/messages',
       text: `${bounded(messages_to_answer)} ${messages_to_answer.count === 1 ? 'shopper is waiting' : 'shoppers are waiting'} for an answer`,
-      note: 'Answer in the conversation',
+      note: can('messages.answer')
+        ? 'Answer in the conversation'
+        : 'A colleague who may write to shoppers answers',
     });
   }
   if (callbacks_exhausted?.count) {
@@ -75,7 +83,7 @@ function Needed({ of: home }: { of: Home }) {
       key: 'callbacks',
       href: '/callbacks',
       text: `${bounded(callbacks_exhausted)} ${callbacks_exhausted.count === 1 ? 'callback was' : 'callbacks were'} given up`,
-      note: 'Your server did not accept them. Send them again once it works',
+      note: `Your server did not accept them. ${can('callbacks.retry') ? 'Send them again once it works' : 'A colleague who may resend them can do so once it works'}`,
     });
   }
   for (const { integration_id, kind, expires_at } of home.ending_keys ?? []) {
@@ -86,10 +94,11 @@ function Needed({ of: home }: { of: Home }) {
       note: <Time at={expires_at} future />,
     });
   }
+  const needs = ofNeeded.some(can) ? 'needs you' : 'needs your shop';
   return (
-    <Card title="What needs you today" bare>
+    <Card title={`What ${needs} today`} bare>
       {rows.length === 0 ? (
-        <p className="card-body quiet">Nothing needs you today.</p>
+        <p className="card-body quiet">Nothing {needs} today.</p>
       ) : (
         <ul className="needed">
           {rows.map(({ key, href, text, note }) => (

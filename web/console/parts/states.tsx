@@ -24,8 +24,14 @@ export function State(props: {
 }
 
 /** Says what went wrong while reading a page or a list, and what to do next. */
-export function Problem(props: { error: unknown; retry?: () => void; page?: boolean }) {
-  const { error, retry, page } = props;
+export function Problem(props: {
+  error: unknown;
+  retry?: () => void;
+  /** Leads from a page that is not part of a list to its first page. */
+  goToFirst?: () => void;
+  page?: boolean;
+}) {
+  const { error, retry, goToFirst, page } = props;
   const again = retry && (
     <Button variant="default" onClick={retry}>
       Try again
@@ -75,8 +81,13 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
       </State>
     );
   }
+  const first = error instanceof ApiError && error.code === 'bad_cursor' && goToFirst && (
+    <Button variant="default" onClick={goToFirst}>
+      First page
+    </Button>
+  );
   return (
-    <State icon="warning" title="This could not be read" actions={again}>
+    <State icon="warning" title="This could not be read" actions={first || again}>
       {error instanceof Error ? error.message : 'The service did not say why.'}
     </State>
   );

@@ -12,6 +12,7 @@ import { bounded } from '../parts/list.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
 import { type Group, groups, inShopWords } from '../places.ts';
 import { useCan, useChoice, useCounts, useSession, useShop } from '../session.tsx';
+import { useFilters } from '../url.ts';
 import { pagesFor, SearchDialog } from './search-dialog.tsx';
 
 function useAllowed(): Group[] {
@@ -399,6 +400,7 @@ function MerchantChoice() {
 function ShopItems() {
   const { shops } = useShops();
   const { merchant, choose } = useChoice();
+  const [, setFilters] = useFilters();
   const all = { id: null, name: 'All of them' };
   return (
     <>
@@ -406,7 +408,11 @@ function ShopItems() {
       {[all, ...shops].map(({ id, name }) => (
         <Menu.Item
           key={id ?? 'all'}
-          onClick={() => choose(id)}
+          onClick={() => {
+            // The address may name another merchant, or a page of that merchant's list.
+            setFilters({ merchant: '' });
+            choose(id);
+          }}
           rightSection={merchant === id ? <Icon name="check" /> : null}
         >
           {name}
