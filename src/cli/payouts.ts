@@ -301,8 +301,6 @@ payouts.
       return { made, rows: context.json ? await readAll(deps, made.payouts, true) : [] };
     });
     const { export_id, payouts, is_full, file, ...left } = made;
-    // The ID comes first: with it the file is printed again if it cannot be written now.
-    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     if (context.json) {
       const named = Object.entries(left).map(([reason, some]) => [
         reason,
@@ -312,6 +310,8 @@ payouts.
       context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
       return;
     }
+    // The ID comes first: with it the file is printed again if it cannot be written now.
+    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);

@@ -490,8 +490,10 @@ function stories(name: string, local: ContractSubject): void {
             merchant,
             verification_ref,
           });
-          // Hyperswitch cannot end a challenge that the bank may still approve.
-          const ended = local.begins && decision === 'close' ? 'challenge' : 'voided';
+          // Hyperswitch cannot end a challenge that the bank may still approve, and says that a card
+          // was declined.
+          const left = decision === 'close' ? 'challenge' : 'declined';
+          const ended = local.begins ? left : 'voided';
           assert.equal(voided.outcome, decision === 'approve' ? 'verified' : ended);
         }
         const books = await local.books({ checkout: checkout_id });

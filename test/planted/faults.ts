@@ -135,8 +135,8 @@ export const faults: Fault[] = [
   {
     name: 'a new passkey counts at once',
     file: 'src/record/actions/second-person.ts',
-    from: 'if (counts_from <= timestamp(clock.now())) return;',
-    to: 'return;',
+    from: 'if (counts_from <= timestamp(clock.now())) return null;',
+    to: 'return null;',
     tests: ['console/second-person', 'console/insider'],
   },
   {

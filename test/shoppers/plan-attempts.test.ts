@@ -277,7 +277,7 @@ test('a shopper who changes the card is told that a late payment still has to be
   assert.equal((await acting.replaceCard(mastercard)).attempt?.status, 'done');
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
   assert.match(await main(), /to Mastercard ending 4444, but not the R 500,00 that is late/);
-  const inMail = /We will not try to charge the R 500,00 that is late again/;
+  const inMail = /We will not try again to charge the R 500,00 that is late\./;
   assert.equal((await mailsOf(shopper)).filter((text) => inMail.test(text)).length, 1);
 
   await acting.pay('late');

@@ -63,7 +63,8 @@ export async function listActionsOn(db: Handle, id: string): Promise<OperatorAct
 
 /**
  * Actions with the names of the people who took them. Only viewers who may read the audit see where
- * an action came from. A merchant's people see the service's staff only by role.
+ * an action came from. A merchant's people see the service's staff only by role, and not what only
+ * the staff may know.
  */
 export async function presentActions(
   { deps, may, scope }: Viewer,
@@ -71,7 +72,13 @@ export async function presentActions(
 ): Promise<Action[]> {
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
-  return actions.map((action) => {
+  const seen = actions.filter(
+    ({ action, person_id, operator }) =>
+      scope === 'all merchants' ||
+      (!staffActions.includes(action) &&
+        (action !== 'checkouts note' || show(person_id, operator).person_id !== null)),
+  );
+  return seen.map((action) => {
     // The action's merchant decides, not the person: someone who acted as staff, or for another
     // merchant, may belong to a merchant of the scope now.
     const isTraced = may('audit.read') && isWithin(scope, action.merchant_id ?? '');
@@ -87,6 +94,9 @@ export async function presentActions(
     };
   });
 }
+
+/** They would show how far the staff's approval of a payout has progressed. */
+const staffActions = ['payouts approve', 'payouts confirm'];
 
 const untraced = { address: null, session_id: null, os_user: null, host: null };
 

@@ -89,7 +89,7 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
       clock_ahead_ms,
       line_count: row.lines,
       ...approvalsOf(scope, row, own),
-      may_approve: mayApprove(row, account, operator),
+      may_approve: scope === 'all merchants' && mayApprove(row, account, operator),
       account,
       is_disputed: disputed.has(row.id),
     };
@@ -109,8 +109,6 @@ export const approvalsOf = (scope: Scope, row: Payout, accounts: BankAccount[]) 
         compare_since: row.compare_since,
       }
     : { approvals: null, approved_account: null, compare_since: null };
-
-const areOfStaff = ['payouts approve', 'payouts confirm'];
 
 /** These payouts, if the viewer may see them. */
 export const findPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
@@ -146,10 +144,7 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
     // A merchant's people see that a return was recorded, but not by which operator.
     return_noted_by:
       payout.return_noted_by === null || isStaff ? payout.return_noted_by : 'operator',
-    audit: await presentActions(
-      viewer,
-      actions.filter(({ action }) => isStaff || !areOfStaff.includes(action)),
-    ),
+    audit: await presentActions(viewer, actions),
   };
 }
 

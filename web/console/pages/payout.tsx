@@ -344,7 +344,8 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
   const { of: payout, kind } = props;
   const [text, textField] = useText('', kind);
   const amount = money(payout.amount, payout.currency, payout.locale);
-  const isFirst = payout.return_noted_by === null;
+  // The person read this when the dialog opened.
+  const [isFirst] = useState(payout.return_noted_by === null);
   const { title, what, said, label, description } = textsOf(amount, isFirst)[kind];
   const value = text.trim();
   const bodies = {

@@ -76,13 +76,15 @@ export function BulkActionsPanel() {
   useEffect(() => {
     if (current > 0) void refetch();
   }, [current, refetch]);
-  const running = (data?.data ?? []).filter(({ finished_at }) => finished_at === null).length;
-  const before = useRef(0);
+  const ended = useRef<string[] | null>(null);
   useEffect(() => {
+    if (!data) return;
+    const now = data.data.flatMap(({ id, finished_at }) => (finished_at === null ? [] : [id]));
+    const isNew = ended.current !== null && now.some((id) => !ended.current?.includes(id));
+    ended.current = now;
     // Once the new rows have been read, lists show them.
-    if (running < before.current) void client.invalidateQueries().then(noteEnd);
-    before.current = running;
-  }, [running, client]);
+    if (isNew) void client.invalidateQueries().then(noteEnd);
+  }, [data, client]);
   const shown = (data?.data ?? []).filter(
     ({ id, finished_at }) =>
       !hidden.has(id) &&
