@@ -33,7 +33,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
     // A page that is loaded again has lost the token, and the invitation has not ended.
     await page.reload();
-    await page.getByText('Open the link in your invitation again.').waitFor({ timeout: 10_000 });
+    await page.getByText('Open the link in your invitation again.').waitFor();
     assert.equal(await page.getByText('This invitation has ended').count(), 0);
     const busy = { error: { code: 'too_many_requests', message: 'Try again in 60 seconds.' } };
     const address = '**/api/invitation';

@@ -249,7 +249,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const close = proof.getByRole('button', { name: 'Close', exact: true });
     await refuseOnce(/\/api\/search/);
     await page.goto(`${url}/search?q=ORDER-1`);
-    await proof.getByText('Search needs').waitFor({ timeout: 10_000 });
+    await proof.getByText('Search needs').waitFor();
     await proof.getByRole('button', { name: 'Use the passkey' }).click();
     await page.getByText(/^Found/).waitFor();
     await refuseOnce(/\/api\/search/);
@@ -433,7 +433,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     // The page does not ask again by itself.
     await page.clock.fastForward(61_000);
     await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
-    await page.getByRole('button', { name: 'Try again' }).click({ timeout: 10_000 });
+    await page.getByRole('button', { name: 'Try again' }).click();
     await close.click();
     assert.equal(refusals, 2);
     // A later version of the service does not have the files of an earlier one.
@@ -483,7 +483,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(await axeViolations(page), []);
     // The shortcut keys can be turned off, which this browser remembers.
     const on = keys.getByRole('checkbox', { name: 'These keys work in this browser' });
-    await on.uncheck({ timeout: 10_000 });
+    await on.uncheck();
     await page.reload();
     await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
     for (const key of ['/', '?', 'g', 'r']) await page.keyboard.press(key);

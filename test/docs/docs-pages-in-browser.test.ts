@@ -158,6 +158,14 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await page.setViewportSize({ width, height: 844 });
     await page.emulateMedia({ colorScheme });
     await page.goto(origin + path);
+    await painted();
+  }
+
+  /** A browser may drop a key that is pressed before the first frame of a page. */
+  async function painted(): Promise<void> {
+    await page.evaluate(
+      'new Promise((paint) => requestAnimationFrame(() => requestAnimationFrame(paint)))',
+    );
   }
 
   async function assertAccessible(what: string): Promise<void> {
@@ -207,6 +215,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${origin}/docs/guides/callbacks#when-a-callback-is-lost`);
+    await painted();
     await page.keyboard.press('Control+k');
     await field.fill('POST /api/refunds');
     await results.first().filter({ hasText: 'Request a refund' }).waitFor();
@@ -217,8 +226,9 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     // A reader who presses the key by mistake can turn it off.
     const byKey = page.getByRole('checkbox', { name: 'Open with the key /' });
     await page.keyboard.press('/');
-    await byKey.uncheck({ timeout: 10_000 });
+    await byKey.uncheck();
     await page.reload();
+    await painted();
     await page.keyboard.press('/');
     assert.equal(await field.isVisible(), false);
     await page.keyboard.press('Control+k');
@@ -230,9 +240,9 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await open('/docs/signature');
     const index = await page.locator('body').getAttribute('data-search');
     await page.route(`**${index}`, (route) => route.abort(), { times: 1 });
-    await page.keyboard.press('/');
+    await page.getByRole('button', { name: 'Search' }).click();
     const status = page.getByText('The search could not be loaded. Type to try again.');
-    await status.waitFor({ timeout: 10_000 });
+    await status.waitFor();
     await page.getByRole('combobox', { name: 'Search the documentation' }).fill('callback lost');
     await page.getByRole('option').first().waitFor();
     await status.waitFor({ state: 'detached' });
