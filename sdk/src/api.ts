@@ -405,6 +405,15 @@ export type IntermediaryCheckoutCreateRequest = {
   };
 };
 
+export type IntermediaryRefundCreateRequest = {
+  /** The `data.id` of the checkout to refund. */
+  checkout_id: string;
+  /** Cents; at most the checkout amount minus previously refunded amounts. */
+  amount: number;
+  /** The managed merchant that must own the checkout. If it does not, the answer is a 404. */
+  merchant_id?: string | undefined;
+};
+
 export type IntermediaryPaymentLinkCreateRequest = {
   /** The managed merchant that the link is for. */
   merchant_id: string;
@@ -538,7 +547,7 @@ export type IntermediaryEndpoints = {
     };
   };
   'POST /api/refunds': {
-    body: RefundCreateRequest;
+    body: IntermediaryRefundCreateRequest;
     answer: {
       data: RefundRequest;
     };

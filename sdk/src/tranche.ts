@@ -97,6 +97,13 @@ export class Tranche implements MerchantClient {
 
 function clientOf(send: Send, merchant_id: string | null): MerchantClient {
   const target = merchant_id === null ? {} : { merchant_id };
+  const filter: Record<string, string> =
+    merchant_id === null ? {} : { 'filter[merchant_id]': merchant_id };
+  /** The id of another merchant's row is then a 404. */
+  const own = (id: string, query: Record<string, string> = {}) => {
+    const text = new URLSearchParams({ ...filter, ...query }).toString();
+    return { parameter: id, ...(text !== '' && { query: `?${text}` }) };
+  };
   return {
     checkouts: {
       async create(checkout, options) {
@@ -105,37 +112,33 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
         return (await send('POST /api/checkouts', { ...keyed(options), body })).data;
       },
       get: async (id, options) =>
-        (await send('GET /api/checkouts/{id}', { ...options, parameter: id })).data,
+        (await send('GET /api/checkouts/{id}', { ...options, ...own(id) })).data,
       list: (options) =>
-        listAll<Checkout>((page) => send('GET /api/checkouts', page), merchant_id, options),
+        listAll<Checkout>((page) => send('GET /api/checkouts', page), filter, options),
     },
     paymentLinks: {
       create: async (link, options) =>
         (await send('POST /api/payment-links', { ...keyed(options), body: { ...link, ...target } }))
           .data,
       get: async (id, options) =>
-        (await send('GET /api/payment-links/{id}', { ...options, parameter: id })).data,
+        (await send('GET /api/payment-links/{id}', { ...options, ...own(id) })).data,
       list: (options) =>
-        listAll<PaymentLink>((page) => send('GET /api/payment-links', page), merchant_id, options),
+        listAll<PaymentLink>((page) => send('GET /api/payment-links', page), filter, options),
     },
     refunds: {
       create: async (body, options) =>
-        (await send('POST /api/refunds', { ...keyed(options), body })).data,
+        (await send('POST /api/refunds', { ...keyed(options), body: { ...body, ...target } })).data,
       get: async (id, options) =>
-        (await send('GET /api/refunds/{id}', { ...options, parameter: id })).data,
+        (await send('GET /api/refunds/{id}', { ...options, ...own(id) })).data,
       list: (options) =>
-        listAll<RefundRequest>((page) => send('GET /api/refunds', page), merchant_id, options),
+        listAll<RefundRequest>((page) => send('GET /api/refunds', page), filter, options),
     },
     payouts: {
       async get(id, { page = 1, itemsPerPage = 1_000, ...options } = {}) {
-        const query = `?${new URLSearchParams({
-          'page[number]': String(page),
-          'page[items]': String(itemsPerPage),
-        })}`;
-        return (await send('GET /api/payouts/{id}', { ...options, parameter: id, query })).data;
+        const lines = { 'page[number]': String(page), 'page[items]': String(itemsPerPage) };
+        return (await send('GET /api/payouts/{id}', { ...options, ...own(id, lines) })).data;
       },
-      list: (options) =>
-        listAll<Payout>((page) => send('GET /api/payouts', page), merchant_id, options),
+      list: (options) => listAll<Payout>((page) => send('GET /api/payouts', page), filter, options),
     },
     config: async (options) =>
       merchant_id === null
@@ -162,10 +165,9 @@ type AskForPage<Item> = (
 
 async function* listAll<Item extends { id: string }>(
   askForPage: AskForPage<Item>,
-  merchant_id: string | null,
+  filter: Record<string, string>,
   { itemsPerPage = 100, ...options }: ListOptions = {},
 ): AsyncGenerator<Item, void, undefined> {
-  const filter = merchant_id === null ? {} : { 'filter[merchant_id]': merchant_id };
   const first = new URLSearchParams({ ...filter, 'page[items]': String(itemsPerPage) });
   // New checkouts push older ones to later pages, where they would appear a second time.
   const seen = new Set<string>();

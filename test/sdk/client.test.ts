@@ -13,6 +13,7 @@ import { type NewEntry, postEntries } from '#record/ledger/post-entries.ts';
 import {
   BadRequestError,
   ConnectionError,
+  type MerchantClient,
   NotFoundError,
   RateLimitedError,
   ServerError,
@@ -200,9 +201,10 @@ describe('a merchant', () => {
 
 test('an intermediary can do the same for each merchant that it manages, and for no other', async () => {
   const managed = await createAccount(service);
+  const second = await createAccount(service);
   const other = await createAccount(service);
   const credentials = await createIntegration(service.deps, 'test', {
-    managed_merchant_ids: [managed.merchant.id],
+    managed_merchant_ids: [managed.merchant.id, second.merchant.id],
     refund_mode: 'manual',
   });
   await liftLimits(service.deps, credentials.id);
@@ -223,6 +225,23 @@ test('an intermediary can do the same for each merchant that it manages, and for
   const misdirected = { ...fields, merchant_id: other.merchant.id };
   await merchant.checkouts.create(misdirected);
   assert.deepEqual([await countCheckouts(managed), await countCheckouts(other)], [2, 0]);
+
+  const link = await merchant.paymentLinks.create({
+    amount: 45_000,
+    currency: 'ZAR',
+    client_reference_id: 'link',
+  });
+  const owned = [
+    (client: MerchantClient) => client.checkouts.get(id),
+    (client: MerchantClient) => client.refunds.get(refund.id),
+    (client: MerchantClient) => client.refunds.create({ checkout_id: id, amount: 100 }),
+    (client: MerchantClient) => client.paymentLinks.get(link.id),
+  ];
+  for (const ask of owned) await ask(merchant);
+  // The id of another managed merchant's row is not enough.
+  const sibling = platform.forMerchant(second.merchant.id);
+  for (const ask of owned) assert.ok((await failure(ask(sibling))) instanceof NotFoundError);
+  assert.equal((await all(merchant.refunds.list())).length, 2);
 
   const stranger = platform.forMerchant(other.merchant.id);
   const refused = [
@@ -303,8 +322,10 @@ describe('payouts', () => {
     assert.equal((await all(merchant.payouts.list())).length, 2);
     assert.equal((await merchant.payouts.get(newest.id)).id, newest.id);
     const stranger = clientOf(await createAccount(service));
-    assert.ok((await failure(stranger.payouts.get(newest.id))) instanceof NotFoundError);
     const elsewhere = clientOf(credentials).forMerchant((await createAccount(service)).merchant.id);
+    for (const other of [stranger, elsewhere]) {
+      assert.ok((await failure(other.payouts.get(newest.id))) instanceof NotFoundError);
+    }
     assert.ok((await failure(all(elsewhere.payouts.list()))) instanceof NotFoundError);
   });
 

@@ -170,7 +170,7 @@ function readBody(request: FastifyRequest): ReturnType<typeof jsonBodyOf> | ApiE
   }
 }
 
-const merchantFilter = 'filter[merchant_id]';
+export const merchantFilter = 'filter[merchant_id]';
 const referenceFilter = 'filter[client_reference_id]';
 
 /** Filters that both lists take. */
@@ -204,6 +204,18 @@ export const managedMerchantFilter = {
       details: { merchant_id: `Validation failed: ${merchantFilter} is required.` },
     },
   },
+};
+
+/** An intermediary may also name the merchant of one row. */
+export const managedMerchantOfRow = {
+  querystring: Type.Object({
+    [merchantFilter]: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: 'The managed merchant that must own it. If it does not, the answer is a 404.',
+      }),
+    ),
+  }),
 };
 
 export type ListRequest = {

@@ -12,19 +12,26 @@ import type { Tables } from '#platform/database/tables.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { type Links, presentLinks } from '#platform/http/pagination.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { type MerchantApiDeps, readListRequest } from './merchant-api.ts';
+import { type MerchantApiDeps, merchantFilter, readListRequest } from './merchant-api.ts';
 
 // The steps shared by all endpoints that read checkouts, refunds and payouts.
 
-/** For an intermediary: the managed merchant that owns a row; null if there is no such row. */
+/**
+ * For an intermediary: the managed merchant that owns a row. Null if there is no such row, or if
+ * the request names another merchant: an id that a shop's staff typed may belong to another shop.
+ */
 export async function managedOwner(
   deps: MerchantApiDeps,
-  { caller }: FastifyRequest,
+  { caller, body, query }: FastifyRequest,
   list: ListName,
   id: unknown,
 ): Promise<string | null> {
   if (typeof id !== 'string' || !isUuid(id)) return null;
-  return await reading(deps, (db) => findManagedOwner(db, list, caller.id, id));
+  const owner = await reading(deps, (db) => findManagedOwner(db, list, caller.id, id));
+  const named =
+    (body as { merchant_id?: unknown } | null)?.merchant_id ??
+    (query as Record<string, unknown>)[merchantFilter];
+  return named === undefined || String(named).toLowerCase() === owner ? owner : null;
 }
 
 /** The merchant that owns the row in the path, for an intermediary. */

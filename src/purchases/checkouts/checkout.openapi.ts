@@ -1,5 +1,8 @@
 import type Type from 'typebox';
-import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
+import {
+  managedMerchantFilter,
+  managedMerchantOfRow,
+} from '#merchants/integrations/merchant-api.ts';
 import { exampleMerchant } from '#merchants/merchant.openapi.ts';
 import { describeBands } from '#merchants/merchant.ts';
 import { notManaged } from '#merchants/not-managed.ts';
@@ -97,6 +100,7 @@ export const getCheckoutOperation: Operation = {
       details: { not_found: 'There is no checkout with that ID.' },
     },
   },
+  intermediary: managedMerchantOfRow,
 };
 
 export const listCheckoutsOperation: Operation = {

@@ -1,5 +1,8 @@
 import type Type from 'typebox';
-import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
+import {
+  managedMerchantFilter,
+  managedMerchantOfRow,
+} from '#merchants/integrations/merchant-api.ts';
 import { exampleMerchant } from '#merchants/merchant.openapi.ts';
 import { describeBands } from '#merchants/merchant.ts';
 import { notManaged } from '#merchants/not-managed.ts';
@@ -94,6 +97,7 @@ export const getLinkOperation: Operation = {
       details: { not_found: 'There is no payment link with that ID.' },
     },
   },
+  intermediary: managedMerchantOfRow,
 };
 
 const linksTo = 'https://pay.example/api/payment-links?page%5Bnumber%5D=1&page%5Bitems%5D=10';

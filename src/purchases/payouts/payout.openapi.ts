@@ -1,5 +1,8 @@
 import type Type from 'typebox';
-import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
+import {
+  managedMerchantFilter,
+  managedMerchantOfRow,
+} from '#merchants/integrations/merchant-api.ts';
 import type { Operation } from '#platform/http/openapi.ts';
 import { describeEvent } from '#purchases/callbacks/callback.openapi.ts';
 import { exampleCheckout } from '#purchases/checkouts/checkout.openapi.ts';
@@ -66,6 +69,7 @@ export const getPayoutOperation: Operation = {
       details: { not_found: 'There is no payout with that ID.' },
     },
   },
+  intermediary: managedMerchantOfRow,
 };
 
 export const listPayoutsOperation: Operation = {

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import {
   listTarget,
   type MerchantApiDeps,
+  merchantFilter,
   readListRequest,
 } from '#merchants/integrations/merchant-api.ts';
 import { findInPath, pathOwner } from '#merchants/integrations/merchant-reads.ts';
@@ -56,7 +57,8 @@ export async function payoutRoutes(
     },
     async (request) => {
       const limits = { itemsDefault: linesMax, itemsMax: linesMax };
-      const page = readPage(request.query as Record<string, unknown>, limits);
+      const query = request.query as Record<string, unknown>;
+      const page = readPage(query, limits);
       const found = await findInPath(deps, request, 'payouts', async (db, merchant_id, id) => {
         const payout = await findPayout(db, merchant_id, id);
         return payout && { payout, lines: await listPageOfLines(db, payout, page) };
@@ -64,9 +66,10 @@ export async function payoutRoutes(
       if (!found) throw notFound('There is no payout with that ID.');
       const { payout, lines } = found;
       const address = `${deps.baseUrl}/api/payouts/${payout.id}`;
+      const filter = merchantFilter in query ? { [merchantFilter]: payout.merchant_id } : {};
       return {
         data: presentPayoutWithLines(payout, lines),
-        links: presentLinks(address, {}, payout.lines, page),
+        links: presentLinks(address, filter, payout.lines, page),
       };
     },
   );

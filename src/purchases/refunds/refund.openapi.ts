@@ -1,10 +1,13 @@
 import type Type from 'typebox';
-import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
+import {
+  managedMerchantFilter,
+  managedMerchantOfRow,
+} from '#merchants/integrations/merchant-api.ts';
 import type { Operation } from '#platform/http/openapi.ts';
 import { describeEvent } from '#purchases/callbacks/callback.openapi.ts';
 import { exampleCheckout } from '#purchases/checkouts/checkout.openapi.ts';
 import { unknownCheckout } from './create-refund.ts';
-import { RefundResource } from './refund.schema.ts';
+import { IntermediaryCreateRefundBody, RefundResource } from './refund.schema.ts';
 
 const exampleRefund: Type.Static<typeof RefundResource> = {
   id: '0199b3d0-64e8-7a1b-9c2f-8d7e6f5a4b31',
@@ -52,6 +55,7 @@ Read its status with [Get one refund request](#getRefund), or get every change a
       },
     },
   },
+  intermediary: { body: IntermediaryCreateRefundBody },
 };
 
 export const getRefundOperation: Operation = {
@@ -72,6 +76,7 @@ export const getRefundOperation: Operation = {
       details: { not_found: 'There is no refund request with that ID.' },
     },
   },
+  intermediary: managedMerchantOfRow,
 };
 
 export const listRefundsOperation: Operation = {

@@ -1,23 +1,38 @@
 import Type from 'typebox';
 import { type RefundRequest, refundStatuses } from './refund.ts';
 
-export const CreateRefundBody = Type.Object(
-  {
-    checkout_id: Type.String({
-      format: 'uuid',
-      description: 'The `data.id` of the checkout to refund.',
-    }),
-    amount: Type.Integer({
-      minimum: 1,
-      description: 'Cents; at most the checkout amount minus previously refunded amounts.',
-    }),
-  },
-  {
-    title: 'RefundCreateRequest',
-    examples: [{ checkout_id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24', amount: 50000 }],
-  },
-);
+const members = {
+  checkout_id: Type.String({
+    format: 'uuid',
+    description: 'The `data.id` of the checkout to refund.',
+  }),
+  amount: Type.Integer({
+    minimum: 1,
+    description: 'Cents; at most the checkout amount minus previously refunded amounts.',
+  }),
+};
+const example = { checkout_id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24', amount: 50000 };
+
+export const CreateRefundBody = Type.Object(members, {
+  title: 'RefundCreateRequest',
+  examples: [example],
+});
 export type CreateRefundBody = Type.Static<typeof CreateRefundBody>;
+
+/** An intermediary may name the merchant (decision 0020). */
+export const IntermediaryCreateRefundBody = Type.Object(
+  {
+    ...members,
+    merchant_id: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description:
+          'The managed merchant that must own the checkout. If it does not, the answer is a 404.',
+      }),
+    ),
+  },
+  { title: 'RefundCreateRequest', examples: [example] },
+);
 
 export const RefundParams = Type.Object({
   id: Type.String({

@@ -171,8 +171,14 @@ function Navigation({ groups: allowed, location }: { groups: Group[]; location: 
   const { data: counts } = useCounts();
   const isCurrent = (href: string) =>
     href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
+  const nav = useRef<HTMLElement>(null);
+  // On a low window the lower pages are out of sight.
+  useEffect(() => {
+    const current = nav.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest' });
+  }, [location]);
   return (
-    <nav className="nav" aria-label="Pages">
+    <nav className="nav" aria-label="Pages" ref={nav}>
       {allowed.map(({ title, places }) => (
         <div key={title ?? 'first'}>
           {title !== null && <h2>{title}</h2>}
