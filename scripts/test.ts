@@ -169,8 +169,8 @@ async function startBrowser(): Promise<BrowserServer | null> {
 /** Stops and reports the processes that tests left behind. Only Linux shows which ones they are. */
 async function stopStrays(): Promise<number> {
   let strays = findStrays();
-  // A program that has just been told to stop may need a moment.
-  for (let looks = 0; strays.length > 0 && looks < 50; looks += 1) {
+  // A program that has just been told to stop may need a moment, or a minute on a loaded machine.
+  for (let looks = 0; strays.length > 0 && looks < 600; looks += 1) {
     await new Promise((resolve) => setTimeout(resolve, 100));
     strays = findStrays();
   }
@@ -203,8 +203,8 @@ function findStrays(): { pid: number; command: string }[] {
 }
 
 function runTests(url: string): Promise<number> {
-  // A slow machine takes ten minutes for a file that normally takes one.
-  const minutes = long ? 120 : 20;
+  // The stories take ten minutes beside other files, and a slow machine may need several times that.
+  const minutes = long ? 180 : 60;
   const asked: TestRun = {
     files,
     // Tests spend most of their time waiting for the database, a browser, a program or a deadline.

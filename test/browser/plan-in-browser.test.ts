@@ -15,6 +15,7 @@ import {
   type VisitOptions,
   workOnce,
 } from '../support/shop.ts';
+import { until } from '../support/until.ts';
 
 // The plan page in a browser: signing in by e-mail, sessions in several tabs, and the parts that
 // need no session.
@@ -66,8 +67,10 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       // The tab that asked for the link learns of the session when the shopper returns to it.
       await page.bringToFront();
       // The tab asks at most every two seconds. A fast machine is back sooner, so repeat the event.
-      do await page.evaluate('dispatchEvent(new Event("focus"))');
-      while ((await signedIn(page).count()) === 0);
+      await until('the tab to learn of the session', async () => {
+        await page.evaluate('dispatchEvent(new Event("focus"))');
+        return (await signedIn(page).count()) > 0;
+      });
 
       // The back button leads to the page before, and forward again to an address without the
       // token.
@@ -105,8 +108,10 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await signedIn(again).waitFor();
       await tab.bringToFront();
       const text = tab.getByLabel('What is wrong?');
-      do await tab.evaluate('dispatchEvent(new Event("focus"))');
-      while ((await text.count()) === 0);
+      await until('the tab to learn of the session', async () => {
+        await tab.evaluate('dispatchEvent(new Event("focus"))');
+        return (await text.count()) > 0;
+      });
       assert.equal(await text.inputValue(), 'Hello');
     },
   );

@@ -8,6 +8,7 @@ import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { commandLine } from '../support/cli.ts';
 import { challengeCard, visa } from '../support/payments.ts';
+import { quietPort } from '../support/quiet-port.ts';
 import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { isLong, log } from '../support/service.ts';
 import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
@@ -257,7 +258,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
         { baseUrl: base_url, dataDir: folder.path, shopPort },
         { merchant, integration } as Parameters<typeof startDemoShop>[2],
       );
-    let shop = await start(0);
+    let shop = await start(await quietPort());
     assert.ok(shop);
     const { url } = shop;
     try {

@@ -40,15 +40,12 @@ import {
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-// Tests move the clock. The deadline is long, so that a busy machine does not miss it.
-const callbackSender = { deadlineMilliseconds: 120_000 };
-
 let paying: Paying;
 let service: Service;
 let receiver: Receiver;
 let tranche: Tranche;
 before(async () => {
-  paying = await startPaying({ callbackSender });
+  paying = await startPaying();
   ({ service, receiver } = paying);
   tranche = commandsOf(paying);
   receiver.answer = (received, count) =>
@@ -83,7 +80,7 @@ async function impatiently<T>(url: string, work: () => Promise<T>): Promise<T> {
     ...deps.clock,
     sleep: async () => void (await until('the request', () => receiver.at(pathname).length > 0)),
   };
-  const sender = createCallbackSender({ ...callbackSender, clock, allowed });
+  const sender = createCallbackSender({ deadlineMilliseconds: 120_000, clock, allowed });
   deps.sendCallback = sender.send;
   try {
     return await work();

@@ -114,6 +114,7 @@ for (const [name, reason] of [
       clock: systemClock,
       allowed: { ranges: [], hosts: null },
       resolve,
+      deadlineMilliseconds: 120_000,
     });
     const exchange = await sender.send({
       url: `https://${name}/`,

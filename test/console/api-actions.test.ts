@@ -120,7 +120,7 @@ async function approvePayout(by: ConsolePerson, url: string) {
 
 before(async () => {
   // The process of a receiver may pause, so the deadline is long.
-  paying = await startPaying({ callbackSender: { deadlineMilliseconds: 120_000 } });
+  paying = await startPaying();
   app = await openConsole(paying.service);
   tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
 });

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { axeViolations } from '../support/axe.ts';
-import { fixClock, installClock, noBrowser } from '../support/browser.ts';
+import { fixClock, installClock, noBrowser, painted } from '../support/browser.ts';
 import { type ConsoleBrowser, go } from '../support/console-browser.ts';
 import { hostile, startConsoleScene } from '../support/console-scene.ts';
 import { openDispute, refundNow } from '../support/money.ts';
@@ -283,6 +283,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await rows.first().getByText('A reserve').first().waitFor();
     assert.equal(await rows.first().getByRole('link').count(), 0);
     const focused = () => page.evaluate<string>('document.activeElement.tagName');
+    await painted(page);
     await page.keyboard.press('j');
     assert.equal(await focused(), 'SPAN');
     await page.keyboard.press('j');
@@ -341,6 +342,8 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const look = async (path: string, on: string, withAxe: boolean) => {
       const violations = withAxe || isLong ? await axeViolations(page) : [];
       for (const violation of violations) found.push(`${path} on ${on}: ${violation}`);
+      // A chart keeps its old width until the next frame.
+      await painted(page);
       const [excess, broken] = await page.evaluate<unknown[]>(`[${excessScript}, window.broken]`);
       if (excess !== 0) found.push(`${path} on ${on}: ${excess} px too wide`);
       if (broken !== undefined) found.push(`${path}: the script of ${broken} ran`);
@@ -422,7 +425,9 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     // A person who reads very many pages is asked for the passkey, and may decline to use it.
     const asking = { error: { code: 'proof_needed', message: 'Confirm that it is you.' } };
     let refusals = 0;
-    await page.route(address, (route) => {
+    // The list that is still shown may refresh meanwhile.
+    const received = /\/api\/checkouts\?.*status=received/;
+    await page.route(received, (route) => {
       refusals += 1;
       return route.fulfill({ status: 403, json: asking });
     });
@@ -440,7 +445,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.route('**/assets/overdue-*.js', (route) => route.fulfill({ status: 404 }));
     await go(page, '/overdue');
     await page.getByText('This page could not be loaded').waitFor();
-    await page.unroute(address);
+    await page.unroute(received);
     // Each part of a page also says why it cannot be read.
     const parts = /\/api\/(sessions|passkeys)$/;
     await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
@@ -459,9 +464,11 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await figures.getByText('Callbacks given up').waitFor();
     // A viewer may read neither alerts nor differences, so nothing says that there are none.
     assert.equal(await figures.getByText(/^(Alerts|Books)$/).count(), 0);
+    await painted(page);
     await page.keyboard.press('g');
     await page.keyboard.press('c');
     await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
+    await painted(page);
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.getByText('What happened').waitFor();

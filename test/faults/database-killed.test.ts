@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
@@ -112,6 +114,11 @@ test('while the database is away longer than a request waits, a 503 means that n
     t.after(load.stop);
     await until('checkouts to be created', () => load.acknowledged() >= 30);
     await server.stop();
+    // No other program may take the port meanwhile.
+    const holder = net.createServer((socket) => socket.destroy());
+    holder.listen(Number(new URL(server.url).port), '127.0.0.1');
+    await once(holder, 'listening');
+    t.after(() => holder.close());
     await until('the service to report that it is not ready', async () => (await ready()) === 503);
     assert.equal((await request(`${serve.baseUrl}/healthz`)).status, 200, 'it is alive');
     const failed = () =>
@@ -119,6 +126,7 @@ test('while the database is away longer than a request waits, a 503 means that n
         ({ statuses, unanswered }) => statuses.some((status) => status !== 200) || unanswered > 0,
       );
     await until('every request to fail', () => failed().length >= 8);
+    await new Promise((resolve) => holder.close(resolve));
     server = await startEmbeddedPostgres({ dataDir, log });
     await until('the service to report that it is ready', async () => (await ready()) === 200);
     const before = load.acknowledged();

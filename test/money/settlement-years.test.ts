@@ -233,7 +233,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
 
   async function decide(isLast = false): Promise<void> {
     const open = await rowsOf<Dispute>(
-      'select * from disputes where merchant_id = $1 and closed_at is null order by created_at, id',
+      'select * from disputes where merchant_id = $1 and closed_at is null order by created_at, dispute_ref',
     );
     for (const { dispute_ref, gateway: name } of isLast ? open : open.slice(0, 1)) {
       const outcome = chance.pick(['won', 'lost']);
@@ -249,10 +249,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   async function seen(): Promise<[description: string, run: (deps: Deps) => Promise<unknown>][]> {
     const operator = chance.pick(['nomsa', 'sipho']);
     const disputes = await rowsOf<Dispute>(
-      'select * from disputes where merchant_id = $1 and is_pausing order by created_at, id',
+      'select * from disputes where merchant_id = $1 and is_pausing order by created_at, dispute_ref',
     );
     const payouts = await rowsOf<Payout>(
-      'select * from payouts where merchant_id = $1 order by id',
+      'select * from payouts where merchant_id = $1 order by number',
     );
     const some = <T>(list: T[], of: (one: T) => [string, (deps: Deps) => Promise<unknown>]) =>
       list.length === 0 ? [] : [of(chance.pick(list))];
@@ -318,7 +318,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     const [open] = await rowsOf<Dispute>(
       `select * from disputes where merchant_id = $1 and submitted_at is null
        and submitting_at is null and status in ('needs_response', 'inquiry')
-       order by created_at desc, id desc limit 1`,
+       order by created_at desc, dispute_ref desc limit 1`,
     );
     if (!open) return;
     await tolerant('accept', acceptDispute(service.deps, 'nomsa', open.id));

@@ -324,6 +324,8 @@ async function listen(
   seen: Seen,
 ): Promise<Receiver> {
   const server = http.createServer(handler);
+  // A pause of this process must not end a connection that is about to be used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const close = () => {

@@ -8,6 +8,7 @@ import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.
 import { approveRefund, declineRefund } from '#purchases/refunds/review-refund.ts';
 import { Tranche } from '../../sdk/src/index.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
+import { quietPort } from '../support/quiet-port.ts';
 import { type Account, log, type Service, sign } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -29,8 +30,9 @@ let account: Account;
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let shop: NonNullable<Awaited<ReturnType<typeof startDemoShop>>>;
 let baseUrl: string;
+let shopPort: number;
 
-const start = async (shopPort = 0) => {
+const start = async () => {
   const config = { baseUrl, dataDir: folder.path, shopPort };
   const demo = { merchant: account.merchant, integration: account };
   const started = await startDemoShop({ clock: systemClock, log }, config, demo);
@@ -44,6 +46,7 @@ before(async () => {
   paying = await startPaying({ start: Temporal.Now.instant().toString() });
   ({ service, account } = paying);
   baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
+  shopPort = await quietPort();
   await start();
 });
 after(async () => {
@@ -163,7 +166,7 @@ describe('the demo shop', () => {
     const { id, checkout_id } = await buy();
     await shop.stop();
     await paying.open(checkout_id).pay(3);
-    await start(Number(new URL(shop.url).port));
+    await start();
     await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
     const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
     assert.match(page, /Found by look-up: paid/);
@@ -176,7 +179,7 @@ describe('the demo shop', () => {
     const forget = { checkout_id: undefined, payment_url: undefined };
     const orders = kept.orders.map((order) => (order.id === id ? { ...order, ...forget } : order));
     await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
-    await start(Number(new URL(shop.url).port));
+    await start();
     await until('it to have a checkout', async () => Boolean((await orderOf(id)).checkout_id));
     assert.equal((await orderOf(id)).checkout_id, checkout_id);
     assert.match(await (await fetch(`${shop.url}/orders/${id}`)).text(), /Continue to payment/);

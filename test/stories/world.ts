@@ -8,6 +8,7 @@ import type { Protocol } from '#gateway/settings.ts';
 import type { Deps } from '#main.ts';
 import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { deadlineSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import { checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
@@ -77,6 +78,7 @@ export async function startWorld(): Promise<World> {
       if (known) return known;
       const started = startPaying({
         ...{ protocol, clock, random, databaseUrl: database.url, gatewayTimeoutMs: 600_000 },
+        callbackSender: { deadlineMilliseconds: deadlineSeconds * 1000 },
         env: eventSettings(protocol),
       }).then((paying) => {
         const { deps } = paying.service;

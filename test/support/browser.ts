@@ -97,6 +97,13 @@ export async function connectBrowser(): Promise<Browser> {
   return browser;
 }
 
+/** Waits for a frame. A browser may drop a key that is pressed before the first one of a page. */
+export async function painted(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((paint) => requestAnimationFrame(() => requestAnimationFrame(paint)))',
+  );
+}
+
 const withClock = new WeakSet<BrowserContext>();
 
 /** Whether a test moved the clock of this context, which cannot be reset. */

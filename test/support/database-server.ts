@@ -71,7 +71,19 @@ export async function onEveryNode(statement: string): Promise<void> {
       pool.on('error', () => {});
       administrators.set(node, pool);
     }
-    await pool.query(statement);
+    await patiently(() => pool.query(statement));
+  }
+}
+
+/** A session that was told to end may take longer than the five seconds that the server waits. */
+async function patiently(work: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== '55006' || tries === 10) throw error;
+    }
   }
 }
 

@@ -172,7 +172,7 @@ export const gatewayOf = ({ gateways }: { gateways: Gateways }): Gateway =>
   gateways.of(gateways.names[0] as GatewayName);
 
 /** Makes an adapter for a test gateway that is already running, and the means to disturb it. */
-export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
+export function useGateway(url: string, timeoutMs = 120_000): Omit<GatewayUnderTest, 'close'> {
   const adapter = createStripeGateway({
     protocol: 'stripe',
     environment: 'sandbox',

@@ -29,7 +29,7 @@ export function useHyperswitch(
     publicKey: publishableKey,
     scriptUrl: `${url}/v1/HyperLoader.js`,
     testGateway: true,
-    timeoutMs: 15_000,
+    timeoutMs: 120_000,
     ...changes,
   });
 

@@ -149,7 +149,9 @@ export async function startServe(
   env: NodeJS.ProcessEnv,
   file = entry,
 ): Promise<ServeReady> {
-  const program = launch(['serve', ...args], { PORT: '0', ...env }, file);
+  // Otherwise files that run at once would share the repository's own data folder.
+  const DATA_DIR = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-serve-'));
+  const program = launch(['serve', ...args], { PORT: '0', DATA_DIR, ...env }, file);
   const ready = await until('the service to get ready', () => {
     if (program.hasExited()) throw new Error(`it did not start: ${program.stderr()}`);
     return program.lines().find(({ msg }) => msg === 'the service is ready');

