@@ -174,6 +174,7 @@ refuses if another operator has staged it again since.
 const accept = actionCommand(disputeActions.accept, {
   name: 'disputes accept',
   of: 'dispute',
+  without: ['was'],
   help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This
 cannot be undone. Afterwards, decide on the plan with \`disputes rest\`.
 

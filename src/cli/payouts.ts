@@ -18,6 +18,7 @@ import {
 import { readLines } from '#purchases/payouts/read-lines.ts';
 import {
   approvePayout,
+  type Export,
   exportPayouts,
   type LeftOut,
   mustFindPayout,
@@ -27,7 +28,7 @@ import { whyNotPrinted } from '#purchases/payouts/statement.ts';
 import { writeStatement } from '#purchases/payouts/write-statement.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { actionCommand } from './action-command.ts';
-import { type Command, command, oneOf, UsageError } from './command.ts';
+import { type Command, type Context, command, oneOf, UsageError } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { listCommand } from './list-command.ts';
@@ -307,11 +308,15 @@ payouts.
         some.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference })),
       ]);
       const data = rows.map(present);
-      context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
+      try {
+        context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
+      } catch (error) {
+        nameExport(context, made);
+        throw error;
+      }
       return;
     }
-    // The ID comes first: with it the file is printed again if it cannot be written now.
-    if (export_id) context.terminal.warn(`Payouts in export ${export_id}: ${payouts.length}.`);
+    nameExport(context, made);
     context.terminal.stdout.write(file);
     const notExported = explainLeftOut(left);
     for (const line of notExported) context.terminal.warn(line);
@@ -321,6 +326,14 @@ payouts.
     }
   },
 });
+
+/** Names the export, because its file may not be written, or may get lost. */
+function nameExport({ terminal }: Pick<Context, 'terminal'>, { export_id, payouts }: Export): void {
+  if (export_id === null) return;
+  terminal.warn(
+    `Payouts in export ${export_id}: ${payouts.length}. If the output is lost, \`tranche payouts export --export ${export_id}\` prints it again.`,
+  );
+}
 
 /** A line for each payout that was not exported. */
 function explainLeftOut(left: LeftOut): string[] {

@@ -203,7 +203,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     await page.waitForResponse(/lost-then-open\/state/);
     await page.getByText('The connection was lost.').waitFor();
     await page.evaluate(() => {
-      performance.now = () => 30_001;
+      performance.now = () => 60_001;
     });
     await page.getByText('Your payment did not go through.').waitFor();
     await ready(page);

@@ -18,6 +18,7 @@ import { currentDeadline, type Deadline, hasCommitted } from '#platform/database
 import { transaction } from '#platform/database/transaction.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
@@ -39,7 +40,13 @@ import {
   planOf,
   wholeTerms,
 } from '../support/money.ts';
-import { assertSound, endPayouts, type Paying, startPaying } from '../support/payments.ts';
+import {
+  assertSound,
+  endPayouts,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import {
   type Account,
@@ -2082,6 +2089,40 @@ describe('the money of merchants', () => {
     await assertSound(paying);
   });
 
+  test('an inquiry that became a dispute is not closed, whether or not our row shows it yet', async () => {
+    const cases: [isKnown: boolean, body: object, shopper: Shopper][] = [
+      [true, { was: { status: 'inquiry' } }, await paid()],
+      [false, { was: { status: 'inquiry' } }, await paid()],
+      // A command does not say what its person read.
+      [false, {}, await paid()],
+    ];
+    const still = await paid();
+    await paying.pass({ days: 2 });
+    const finance = await person('finance');
+    for (const [isKnown, body, shopper] of cases) {
+      const url = `/api/disputes/${await openDispute(paying, shopper, 1, 'inquiry')}`;
+      const { body: read } = await askExactly(console(), finance, 'GET', url);
+      const escalate = `/_test/disputes/${read.dispute_ref}/resolve`;
+      await paying.gateway.call('POST', escalate, { outcome: 'escalated' });
+      if (isKnown) await findNewDisputes(paying.service.deps);
+      const { body: before } = await askExactly(console(), finance, 'GET', url);
+      assert.equal(before.status, isKnown ? 'needs_response' : 'inquiry');
+
+      const accept = (body: object) => post(finance, `${url}/accept`, body);
+      assert.match(await refused(409, accept(body)), /changed in the meantime/);
+      const there = await paying.gateway.call('GET', `/v1/disputes/${read.dispute_ref}`);
+      assert.equal(there.body.status, 'needs_response');
+      const { body: after } = await askExactly(console(), finance, 'GET', url);
+      assert.deepEqual([after.status, after.audit], ['needs_response', []]);
+      const lost = await done(accept({ was: { status: 'needs_response' } }));
+      assert.equal(lost.status, 'lost');
+    }
+    const inquiry = `/api/disputes/${await openDispute(paying, still, 1, 'inquiry')}`;
+    const closed = await done(post(finance, `${inquiry}/accept`, { was: { status: 'inquiry' } }));
+    assert.deepEqual([closed.status, closed.withdrawn], ['closed', 0]);
+    await assertSound(paying);
+  });
+
   test('a merchant’s own people add facts and files to its disputes, which the bank gets as they are', async () => {
     const account = await createAccount(paying.service);
     const { merchant } = account;
@@ -2351,7 +2392,7 @@ describe('every action', () => {
         const { body } = await askExactly(console(), admin, 'GET', dispute);
         return { url: `${dispute}/submit`, body: { evidence_hash: body.evidence_hash } };
       },
-      'POST /api/disputes/:id/accept': () => ({ url: `${lost}/accept` }),
+      'POST /api/disputes/:id/accept': () => ({ url: `${lost}/accept`, body: {} }),
       'POST /api/disputes/:id/resume': async () => {
         await done(post(admin, `${lost}/accept`));
         return { url: `${lost}/resume` };

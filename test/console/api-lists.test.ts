@@ -554,8 +554,11 @@ describe('one checkout', () => {
     assert.ok(!actionsOf(seen).includes('checkouts note'));
     assert.ok(!JSON.stringify(seen.audit).includes(support.email));
     assert.equal((await get(url)).audit.at(-1).operator, support.email);
-    // The address and the session of that action stay hidden, even when the person later works for
-    // the merchant.
+    // The note stays hidden even when the person later works for the merchant, and so do the address
+    // and the session of another action.
+    const messages = (await shoppers[5]?.rows('messages')) ?? [];
+    const again = `${url}/messages/${messages.find(({ kind }) => kind === 'receipt').id}/send-again`;
+    assert.equal((await ask(console(), support, 'POST', again)).status, 200);
     const merchant_ids = [paying.account.merchant.id];
     const reader = await addPerson(paying.service, { roles: ['merchant-admin'], merchant_ids });
     await updatePerson(paying.service.deps.database.db, support.id, { merchant_ids });
@@ -564,9 +567,11 @@ describe('one checkout', () => {
     const originsOf = ({ id }: ConsolePerson) =>
       audit
         .filter((one: { person_id: string }) => one.person_id === id)
-        .map((one: Record<string, unknown>) => [one.address !== null, one.session_id !== null]);
-    assert.deepEqual(originsOf(support), [[false, false]]);
-    assert.deepEqual(originsOf(reader), [[true, true]]);
+        .map(({ action, address, session_id }: Record<string, unknown>) => [
+          ...[action, address !== null, session_id !== null],
+        ]);
+    assert.deepEqual(originsOf(support), [['messages send-again', false, false]]);
+    assert.deepEqual(originsOf(reader), [['checkouts note', true, true]]);
   });
 
   test('shows the books to those who may read money, and addresses to auditors', async () => {

@@ -5,7 +5,7 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { readImage } from '#platform/shared/file-type.ts';
 import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
-import { declineRefund } from '#purchases/refunds/review-refund.ts';
+import { approveRefund, declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeViolations } from '../support/axe.ts';
 import { installClock, noBrowser } from '../support/browser.ts';
@@ -109,6 +109,38 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await declineRefund(deps, 'test', other, 'No.');
     await assertBalanced(paying, shopper);
     assert.deepEqual([...first.complaints, ...second.complaints], []);
+  });
+
+  test('a first approval stays a first one while another person gives theirs', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { id } = paying.account.merchant;
+    await changeRules(deps, 'test', { id, four_eyes_above: 10_000 });
+    t.after(() => changeRules(deps, 'test', { id, four_eyes_above: null }));
+    const refund = await askRefund(paying, shopper, 13_000);
+    const { page } = await console.withSession(t, ['refunds']);
+    await installClock(page);
+    await page.goto(`${url}/refunds`);
+    const pick = page.getByRole('row', { name: /R.130,00/ }).getByRole('checkbox');
+    await pick.check();
+    await page.getByText('Each needs a second approval.').waitFor();
+    await go(page, `/refunds?refund=${refund}`);
+    const dialog = page.getByRole('dialog', { name: 'Refund' });
+    const asFirst = dialog.getByRole('button', { name: /^Approve R.130,00 as first approver$/ });
+    await asFirst.waitFor();
+    await approveRefund(deps, 'thabo', refund);
+    await page.clock.fastForward(21_000);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await dialog.getByText('Second approval').waitFor();
+    assert.equal(await asFirst.count(), 1);
+    await asFirst.click();
+    await dialog.getByText(/This was changed in the meantime/).waitFor();
+    assert.equal(await statusOf(paying, refund), 'requested');
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: /^Review the refund of R.130,00/ }).waitFor();
+    assert.equal(await pick.isChecked(), false);
+    assert.equal(await page.getByLabel('Selected refunds').count(), 0);
+    await declineRefund(deps, 'test', refund, 'No.');
   });
 
   test('support refunds a checkout from its page after the passkey, once', async (t) => {

@@ -270,7 +270,7 @@ const actions: Action[] = [
     await shopper.pay(3);
     await paying.pass({ days: 2 });
     const id = await openDispute(paying, shopper);
-    return (by) => request(by, 'POST', `/api/disputes/${id}/accept`);
+    return (by) => request(by, 'POST', `/api/disputes/${id}/accept`, {});
   }),
   once('Save the bank’s file, with whole account numbers', async () => {
     const [{ export_id }] = await query(

@@ -12,6 +12,7 @@ const root = path.join(import.meta.dirname, '../..');
 /** Runs a program that logs. Once its standard input ends, it does `work`. */
 function startLogging(t: TestContext, stdout: number | 'pipe', work: string) {
   const program = `
+    import { spawnSync } from 'node:child_process';
     import { statSync, truncateSync } from 'node:fs';
     import { text } from 'node:stream/consumers';
     import { openLog } from '#hosting/running/log.ts';
@@ -72,8 +73,10 @@ describe('a service whose log cannot be written counts the lines, and ends when 
     assert.deepEqual(await program.work(), { dropped: 100, code: 3 });
   });
 
-  test('when its reader stalls', async (t) => {
-    const program = startLogging(t, 'pipe', work(60, 100_000));
+  test('when its reader stalls, and a process that shares the pipe has ended', async (t) => {
+    // A process that begins or ends makes the pipe blocking for all that share it.
+    const another = `spawnSync(process.execPath, ['-e', '0'], { stdio: 'inherit' });`;
+    const program = startLogging(t, 'pipe', another + work(60, 100_000));
     const { dropped, code } = await program.work();
     // Four of the six million characters wait.
     assert.ok(dropped >= 15 && dropped < 25, String(dropped));

@@ -7,6 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
+import { pino } from 'pino';
 import { explainStart, settlePort } from '#cli/running.ts';
 import { readConfig } from '#config.ts';
 import { startService as startSupervised } from '#hosting/running/supervisor.ts';
@@ -335,6 +336,24 @@ describe('several processes on one port', () => {
       if (NODE_OPTIONS === undefined) delete process.env.NODE_OPTIONS;
       else process.env.NODE_OPTIONS = NODE_OPTIONS;
     }
+  });
+
+  test('have one line in the log for each end, also for replacements that do not start', async (t) => {
+    const ports = { PORT: '0', CONSOLE_PORT: '0', METRICS_PORT: '0' };
+    const settings = { ...envFor(await migratedDatabase()), ...ports };
+    const config = await settlePort(readConfig(settings), settings);
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line).msg);
+    const log = pino({ level: 'error' }, { write });
+    cluster.setupPrimary({ silent: true });
+    const service = await startSupervised(config, { role: 'worker', processes: 2, log });
+    t.after(service.stop);
+    cluster.setupPrimary({ exec: 'missing' });
+    const [victim] = Object.values(cluster.workers ?? {});
+    victim?.process.kill('SIGKILL');
+    await until('two replacements to fail', () => lines.length >= 3);
+    const failed = 'a process could not be started';
+    assert.deepEqual(lines.slice(0, 3), ['a process died and is replaced', failed, failed]);
   });
 
   for (const [when, end] of [

@@ -33,13 +33,14 @@ export type Tranche = ReturnType<typeof commandLine>;
 /** Runs the command line in this process, on one database. */
 export function commandLine(
   env: NodeJS.ProcessEnv,
-  options: { clock?: Clock; terminal?: boolean; stdin?: string } = {},
+  options: { clock?: Clock; terminal?: boolean; stdin?: string; isFull?: boolean } = {},
 ) {
   async function run(...argv: string[]): Promise<Outcome> {
     const outcome = { code: 0, stdout: '', stderr: '' };
     const collect = (name: 'stdout' | 'stderr') => ({
       isTTY: options.terminal === true,
       write: (text: string | Uint8Array) => {
+        if (options.isFull && name === 'stdout') throw new Error('The disk is full.');
         // Each byte is kept as one character.
         outcome[name] += typeof text === 'string' ? text : Buffer.from(text).toString('latin1');
       },

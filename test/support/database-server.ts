@@ -77,12 +77,12 @@ export async function onEveryNode(statement: string): Promise<void> {
 
 /** A session that was told to end may take longer than the five seconds that the server waits. */
 async function patiently(work: () => Promise<unknown>): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       await work();
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== '55006' || tries === 10) throw error;
+      if ((error as { code?: string }).code !== '55006' || attempt === 10) throw error;
     }
   }
 }

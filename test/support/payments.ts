@@ -83,8 +83,15 @@ export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol
 });
 
 /** The command line beside a paying service, with its database, its gateway and its clock. */
-export const commandsOf = ({ service, gateway, clock }: Paying, env: NodeJS.ProcessEnv = {}) =>
-  commandLine({ DATABASE_URL: service.databaseUrl, ...gatewayEnv(gateway), ...env }, { clock });
+export const commandsOf = (
+  { service, gateway, clock }: Paying,
+  env: NodeJS.ProcessEnv = {},
+  options: Parameters<typeof commandLine>[1] = {},
+) =>
+  commandLine(
+    { DATABASE_URL: service.databaseUrl, ...gatewayEnv(gateway), ...env },
+    { clock, ...options },
+  );
 
 /** The tables with due rows, and the functions that do their work. */
 const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][] = [

@@ -82,13 +82,13 @@ const answers =
     status,
     page,
     remembers,
-    millisecondsSinceSent: 30_000,
+    millisecondsSinceSent: 60_000,
   });
 /** The state when the server is certainly done with the request that got no answer. */
 const answersLate =
   (page: PayPage) =>
   (tab: Tab): PayEvent =>
-    ({ ...answers('state', page)(tab), millisecondsSinceSent: 30_001 }) as PayEvent;
+    ({ ...answers('state', page)(tab), millisecondsSinceSent: 60_001 }) as PayEvent;
 
 function play(page: PayPage, steps: Step[]): { tab: Tab; effects: Effect[] } {
   let [tab, effects]: [Tab, Effect[]] = [firstTab(page), []];
@@ -941,7 +941,7 @@ test('in every order of six events, the page pays only after `open` and with not
       const isEnd =
         isAnswer &&
         event.page !== null &&
-        (event.page !== open || event.millisecondsSinceSent > 30_000);
+        (event.page !== open || event.millisecondsSinceSent > 60_000);
       const forgets = event.type === 'restored' || isEnd;
       const isUnanswered = asks?.step === 'pay' || (known.isUnanswered && !forgets);
       const asking = asks?.step ?? (isAnswer ? null : known.asking);

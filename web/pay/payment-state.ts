@@ -130,8 +130,8 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 /** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
-/** After the usual `REQUEST_DEADLINE_SECONDS` the server no longer begins a payment. */
-const beginMilliseconds = 30_000;
+/** The server begins no payment after `REQUEST_DEADLINE_SECONDS`, at most 55 from its arrival. */
+const beginMilliseconds = 60_000;
 
 /** The statuses with which the server refuses a request, and how the page explains each of them. */
 const refusals: Partial<Record<number, CardProblem | null>> = {

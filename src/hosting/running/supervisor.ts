@@ -346,7 +346,10 @@ function fork(processes: Processes, pause: number): Promise<void> {
       live.delete(worker);
       if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
       if (processes.isStopping || (!served && pause === 0)) return;
-      log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
+      if (served) {
+        const about = { process: worker.process.pid, code, signal };
+        log.error(about, 'a process died and is replaced');
+      }
       const next = served ? 100 : Math.min(pause * 2, 5_000);
       void clock
         .sleep(next)

@@ -24,8 +24,6 @@ export function openLines(
   file: string | undefined,
   dropped: (lines: number) => void,
 ): { write(line: string): void; settled(): Promise<void> } {
-  // Opening standard output makes a pipe non-blocking. Otherwise a write to a full pipe would hold
-  // a thread, and the process could not end.
   const fd = file === undefined ? process.stdout.fd : openSync(file, 'a', 0o600);
   const batches: string[] = [];
   let waitingCharacters = 0;
@@ -50,6 +48,7 @@ export function openLines(
   function attempt(rest: Buffer) {
     current = rest;
     isInFlight = true;
+    unblock(fd);
     write(fd, rest, (error, written) => {
       isInFlight = false;
       if (error === null && written > 0) isTorn = rest[written - 1] !== newline;
@@ -96,11 +95,28 @@ const newline = 10;
 /** The reader has not emptied the pipe yet. */
 const isFull = ({ code }: NodeJS.ErrnoException) => code === 'EAGAIN';
 
+/**
+ * Makes a pipe at standard output non-blocking. Otherwise a write to a full pipe would hold a
+ * thread, and the process could not end. The processes of a service share the pipe and its mode,
+ * and Node makes it blocking for all of them when one begins or ends. So this is repeated before
+ * each write. On Windows each process has a mode of its own.
+ */
+function unblock(fd: number): void {
+  const isOutput = fd === standardOutput && !process.stdout.isTTY;
+  if (!isOutput || process.platform === 'win32') return;
+  (process.stdout as unknown as Pipe)._handle?.setBlocking?.(false);
+}
+
+const standardOutput = 1;
+/** Files have no handle. */
+type Pipe = { _handle?: { setBlocking?(isBlocking: boolean): void } | null };
+
 /** Waits for a reader, but gives up at any other error. */
 function writeAtOnce(fd: number, bytes: Buffer): void {
   const start = systemClock.monotonic();
   for (let from = 0; from < bytes.length; ) {
     try {
+      unblock(fd);
       from += writeSync(fd, bytes, from);
     } catch (error) {
       const hasTime = systemClock.monotonic() - start < endMilliseconds;

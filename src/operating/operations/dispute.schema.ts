@@ -130,4 +130,11 @@ export const SubmitEvidence = Type.Object({
   evidence_hash: Type.String({ minLength: 64, maxLength: 64 }),
 });
 
+/** POST /api/disputes/:id/accept. `was`: the status that the person read. */
+export const AcceptDispute = Type.Object({
+  was: Type.Optional(
+    Type.Object({ status: oneOf(disputeStatuses) }, { additionalProperties: false }),
+  ),
+});
+
 export type DisputeDetails = Type.Static<typeof DisputeDetails>;

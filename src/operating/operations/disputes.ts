@@ -21,6 +21,7 @@ import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
 import { ownerColumns } from './csv.ts';
 import {
+  AcceptDispute,
   AddFile,
   DisputeDetails,
   DisputeRow,
@@ -185,7 +186,8 @@ export const disputeActions = {
   }),
   accept: on('accept', {
     ...answer,
-    change: ({ deps, operator }: Answer, { id }) => acceptDispute(deps, operator, id),
+    body: AcceptDispute,
+    change: ({ deps, operator }: Answer, { id }, { was }) => acceptDispute(deps, operator, id, was),
   }),
   resume: on('resume', {
     ...answer,

@@ -9,6 +9,8 @@ import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { refuseStale } from '#record/actions/refuse-stale.ts';
+import { readAgain } from './check-disputes.ts';
 import {
   listDisputesOfAny,
   lockDispute,
@@ -241,16 +243,25 @@ export async function submitEvidence(
   }
 }
 
-/** Accepts a dispute for an operator, so that it is lost at once. */
+/**
+ * Accepts a dispute for an operator, so that it is lost at once, or closes an inquiry. `was` has
+ * the status that the operator read: an inquiry that has become a dispute is not closed, because
+ * that would concede the payment. The bank may decide that before our row shows it, so an inquiry
+ * is read at the gateway first.
+ */
 export async function acceptDispute(
   deps: AnswerDeps,
   operator: string,
   text: string,
+  was?: Pick<Dispute, 'status'>,
 ): Promise<Dispute> {
-  const { dispute, merchant } = await mustFindToAnswer(deps, text);
+  const { dispute: found, merchant } = await mustFindToAnswer(deps, text);
+  const dispute = found.status === 'inquiry' ? await readAgain(deps, merchant, found) : found;
   const { id, dispute_ref, payment_ref } = dispute;
   await operate(deps, operator, 'disputes accept', async (db) => {
-    refuseUnlessOpen(await lockDispute(db, dispute));
+    const current = await lockDispute(db, dispute);
+    refuseUnlessOpen(current);
+    await refuseStale(db, current, was ?? { status: found.status }, deps);
     return { subject_id: id, merchant_id: merchant.id, details: { dispute_ref }, result: null };
   });
   const key = `dispute:${dispute_ref}:accept`;

@@ -195,9 +195,9 @@ function Answer(props: {
   close: () => void;
 }) {
   const { of: dispute, verb } = props;
-  // The evidence that the person saw when the dialog opened. Another person may stage it again in
-  // the meantime.
-  const [evidence_hash] = useState(dispute.evidence_hash);
+  // The person saw these when the dialog opened. In the meantime another person may stage the
+  // evidence again, and an inquiry may become a dispute.
+  const [{ evidence_hash, status }] = useState(dispute);
   const amount = props.show(dispute.amount);
   const actions: Record<Verb, Texts> = {
     stage: {
@@ -213,7 +213,7 @@ function Answer(props: {
       text: 'The bank gets the evidence as this page shows it. It can be submitted only once and cannot be changed afterwards.',
     },
     accept: {
-      ...acceptTexts(dispute, props.show),
+      ...acceptTexts({ status, amount: dispute.amount }, props.show),
       said: (answer) => acceptedOf(answer, props.show),
     },
     resume: {
@@ -224,12 +224,16 @@ function Answer(props: {
     },
   };
   const { title, what, said, text } = actions[verb];
+  const bodies: Partial<Record<Verb, object>> = {
+    submit: { evidence_hash },
+    accept: { was: { status } },
+  };
   return (
     <SingleActionDialog
       title={title}
       what={what}
       path={`/api/disputes/${dispute.id}/${verb}`}
-      body={verb === 'submit' ? { evidence_hash } : undefined}
+      body={bodies[verb]}
       said={said}
       danger={verb === 'accept'}
       close={props.close}

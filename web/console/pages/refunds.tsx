@@ -50,7 +50,7 @@ export default function RefundsPage() {
     (column) => column !== rateColumn || can('overview.read'),
   );
   const mayPick = (row: RefundRow) => row.may_approve;
-  const chosen = rows.filter((row) => picked.has(row.id) && mayPick(row));
+  const chosen = rows.filter((row) => picked.has(itemOf(row)) && mayPick(row));
   return (
     <>
       <PageHead
@@ -80,7 +80,11 @@ export default function RefundsPage() {
         version={version}
         {...(view === 'review' &&
           can('refunds.review') && {
-            picking: { picked, set: setPicked, can: mayPick },
+            picking: {
+              picked: new Set(chosen.map(({ id }) => id)),
+              set: (ids) => setPicked(new Set(rows.filter(({ id }) => ids.has(id)).map(itemOf))),
+              can: mayPick,
+            },
           })}
         empty={
           view === 'review'
@@ -201,9 +205,11 @@ function columnsOf(
   ];
 }
 
-/** The refunds, each with what the list says about its approval. */
-const itemsOf = (rows: RefundRow[]) =>
-  rows.map(({ id, is_first_of_two }) => (is_first_of_two ? `${id}:first` : id));
+/**
+ * A refund with what the list says about its approval. A person selects both: if another person
+ * approves it first, it is no longer selected.
+ */
+const itemOf = ({ id, is_first_of_two }: RefundRow) => (is_first_of_two ? `${id}:first` : id);
 
 function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
   const { begin, ...bulk } = useBulkAction(clear);
@@ -214,7 +220,7 @@ function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
       what={what}
       clear={clear}
       {...bulk}
-      onAction={() => begin('/api/refunds/approve', { ids: itemsOf(rows) }, what)}
+      onAction={() => begin('/api/refunds/approve', { ids: rows.map(itemOf) }, what)}
     >
       <strong>{plural(rows.length, 'refund')}</strong> selected. {notice}
     </SelectedBar>
@@ -237,10 +243,18 @@ function TakenFrom({ of: row }: { of: RefundRow }) {
 /** One refund with the payments that it would be taken from, and the decision. */
 function ReviewDialog(props: { id: string; close: () => void; done: () => void }) {
   const can = useCan();
-  const { data, error, refetch } = useQuery({
+  const {
+    data: newest,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ['/api/refunds', props.id],
     queryFn: ({ signal }) => get<RefundDetails>(`/api/refunds/${props.id}`, {}, signal),
   });
+  // The person read this first. Another person may approve the refund in the meantime.
+  const [isFirst, setIsFirst] = useState<boolean | null>(null);
+  if (newest && isFirst === null) setIsFirst(newest.is_first_of_two);
+  const data = newest && { ...newest, is_first_of_two: isFirst ?? newest.is_first_of_two };
   const { run, busy, problem } = useAction();
   const [declining, setDeclining] = useState(false);
   const [reason, reasonField] = useText('', `decline ${props.id}`);

@@ -217,7 +217,7 @@ function Statements({ of: merchant, payee, close }: Props) {
     >
       <TextInput
         label="E-mail address"
-        description="Each paid payout’s statement goes there. Leave it empty to send none."
+        description="Statements of paid payouts and of months go there. Leave it empty to send none."
         type="email"
         maxLength={254}
         data-autofocus

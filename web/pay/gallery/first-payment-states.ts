@@ -84,7 +84,7 @@ export function attemptStates({
       step: 'pay',
       pay: 'broken',
       state: live,
-      // The payment may still begin, for half a minute.
+      // The payment may still begin, for a minute.
       sees: 'The connection was lost.',
     },
     'open-card-later': { page: inSession },
