@@ -78,7 +78,7 @@ import {
   findExpired,
   findMerchantExpired,
 } from '#purchases/shoppers/erase-expired.ts';
-import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
+import { eraseExpiredLinks } from '#purchases/shoppers/erase-shopper.ts';
 import { deleteEndedPlanAccess } from '#purchases/shoppers/plan-access.sql.ts';
 import { dueCustomers, dueErasures, dueRetentionDates } from '#purchases/shoppers/retention.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
@@ -305,7 +305,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
       fullBatches(() => {
         const at = deps.clock.now();
         const times = { before: customersCutoff(at), now: timestamp(at) };
-        return transaction(deps, ({ db }) => deleteLinkCustomers(db, times, deleteBatchSize));
+        return transaction(deps, ({ db }) => eraseExpiredLinks(db, times, deleteBatchSize));
       }),
   },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },

@@ -35,7 +35,8 @@ The merchant's own administrator can propose the account in the console. While a
 proposal is waiting, a new one needs --replaces with the number of the first. The merchant's
 administrators get an e-mail about every step.
 
---statements-to sets the address that gets the statement of each payout by mail.
+--statements-to sets the address that gets the statement of each payout and of each
+month by mail.
 Without options the command shows what is set.
 
   tranche merchants bank ${example} \\

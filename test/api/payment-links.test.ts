@@ -14,8 +14,7 @@ import { mailPaymentLink } from '#purchases/payment-links/mail-payment-link.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { qrPng } from '#purchases/payment-links/qr-code.ts';
-import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
-import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
+import { eraseExpiredLinks, eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import { exportShopper } from '#purchases/shoppers/export-shopper.ts';
 import { assertRefusedLike, frozenClock } from '../support/expectations.ts';
 import { askRefund } from '../support/money.ts';
@@ -848,8 +847,25 @@ describe('mailing', () => {
     assert.equal(own.payment_link_message_attempts[0].outcome, 'sent');
     const now = timestamp(deps.clock.now());
     const before = timestamp(deps.clock.now().add({ hours: 24 * 31 }));
-    await transaction(deps, ({ db }) => deleteLinkCustomers(db, { before, now }, 1_000));
+    await transaction(deps, ({ db }) => eraseExpiredLinks(db, { before, now }, 1_000));
     assert.deepEqual([await mailbox(email), await answersOf(id)], [[], ['erased']]);
+  });
+
+  test('a link that no one opened does not name its shopper a month after it expired', async () => {
+    const { deps } = paying.service;
+    const email = 'eleventh@mail.example';
+    const { id } = await create({
+      ...{ customer: { email }, client_reference_id: `78 ${email}` },
+      notify_url: `${paying.receiver.url}/callback?for=${email}`,
+      success_url: `https://shop.example/${email}/paid`,
+      cancel_url: `https://shop.example/cart#${email}`,
+    });
+    const now = timestamp(deps.clock.now());
+    const before = timestamp(deps.clock.now().add({ hours: 24 * 31 }));
+    await transaction(deps, ({ db }) => eraseExpiredLinks(db, { before, now }, 1_000));
+    assert.deepEqual(await findTraces(deps.database, [email]), []);
+    const { status, client_reference_id } = await read(id);
+    assert.deepEqual([status, client_reference_id], ['active', `erased-${id}`]);
   });
 });
 

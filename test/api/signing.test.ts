@@ -248,26 +248,27 @@ describe('the expected signature is never shown for a body that could be a callb
     client_reference_id: 'order-1001',
     number_of_payments: 1,
   };
-  for (const [path, body] of [
-    ['/api/checkouts', callback],
-    ['/api/refunds', callback],
-    ['/api/refunds', { x: 1, ...callback }],
-    ['/api/refunds', { checkout_id: 'x', ...callback }],
-    ['/api/checkouts', { checkout: {}, ...callback }],
-    ['/api/checkouts', { amount: 1 }],
-    ['/api/checkouts', { checkout_id: 'x', amount: 1 }],
-    ['/api/refunds', { checkout: {} }],
-    ['/api/refunds', { amount: 1, status: 'successful' }],
-    ['/api/checkouts', {}],
-    ['/api/refunds', {}],
+  const many = '"status", "amount", "currency" and 2 more';
+  for (const [path, body, others] of [
+    ['/api/checkouts', callback, many],
+    ['/api/refunds', callback, '"status", "currency", "client_reference_id" and 1 more'],
+    ['/api/refunds', { x: 1, amount: 1 }, '"x"'],
+    ['/api/refunds', { checkout_id: 'x', status: '', currency: '' }, '"status", "currency"'],
+    ['/api/checkouts', { checkout: {}, ...callback }, many],
+    ['/api/checkouts', { amount: 1 }, '"amount"'],
+    ['/api/checkouts', { checkout_id: 'x', amount: 1 }, '"checkout_id", "amount"'],
+    ['/api/refunds', { checkout: {} }, '"checkout"'],
+    ['/api/refunds', { amount: 1, status: 'successful' }, '"status"'],
+    ['/api/payment-links', { ...callback }, '"status", "number_of_payments"'],
+    ['/api/checkouts', { ['x'.repeat(99)]: 1 }, `"${'x'.repeat(60)}…"`],
+    ['/api/checkouts', {}, null],
+    ['/api/refunds', {}, null],
   ] as const) {
     test(`${path} ${JSON.stringify(body).slice(0, 70)}`, async () => {
       const text = JSON.stringify(body);
       const answer = await post(text, Buffer.alloc(64).toString('base64'), account, path);
-      const members = path === '/api/refunds' ? 'checkout_id and amount' : 'checkout';
-      const why = ` The expected signature is shown only for a body without other members than ${members}.`;
-      const isEmpty = Object.keys(body).length === 0;
-      assertRefused(answer, 400, isEmpty ? mismatch : mismatch + why);
+      const why = ` The expected signature is shown only for a body without other members than this endpoint takes; this one has ${others}.`;
+      assertRefused(answer, 400, others === null ? mismatch : mismatch + why);
     });
   }
 

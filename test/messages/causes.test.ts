@@ -6,6 +6,7 @@ import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { showMessage } from '#purchases/messages/sending/send-again.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
+import { retryRefund } from '#purchases/refunds/review-refund.ts';
 import { cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
@@ -135,22 +136,30 @@ test('after a refund of a part, every letter counts what is left of the plan', a
   await assertSound(paying);
 });
 
-test('a refund to the card is mailed with what was returned, and not mailed any more once it has failed', async () => {
+test('a refund to the card is mailed with what was returned, not any more once it has failed, and once if it is retried', async () => {
   paying.clock.set('2035-06-15T08:00:00Z');
   const { deps } = paying.service;
-  const refundedShopper = async () => {
+  const bought = async () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: cards.refundFails });
-    await paying.pass({ days: 2 });
-    assert.equal((await refundNow(paying, shopper, 60_000)).status, 'complete');
     return shopper;
   };
-  const [mailed, unmailed] = [await refundedShopper(), await refundedShopper()];
-  await deps.database.pool.query(
-    `update messages set due_at = due_at + interval '6 days'
-     where checkout_id = $1 and kind = 'refunded'`,
-    [unmailed.id],
-  );
+  const refunds = new Map<Shopper, string>();
+  const [mailed, unmailed, unmailedYet] = [await bought(), await bought(), await bought()];
+  await paying.pass({ days: 2 });
+  for (const shopper of [mailed, unmailed, unmailedYet]) {
+    const { id, status } = await refundNow(paying, shopper, 60_000);
+    assert.equal(status, 'complete');
+    refunds.set(shopper, id);
+  }
+  const delay = (shopper: Shopper, days: number) =>
+    deps.database.pool.query(
+      `update messages set due_at = due_at + make_interval(days => $2)
+       where checkout_id = $1 and kind = 'refunded'`,
+      [shopper.id, days],
+    );
+  await delay(unmailed, 6);
+  await delay(unmailedYet, 20);
   await paying.work();
   const refunded = async (shopper: Shopper) => {
     const [message] = (await shopper.rows('messages')).filter(({ kind }) => kind === 'refunded');
@@ -167,6 +176,26 @@ test('a refund to the card is mailed with what was returned, and not mailed any 
   const [one, other] = [await refunded(mailed), await refunded(unmailed)];
   assert.deepEqual([one.message.status, other.message.status], ['sent', 'skipped']);
   assert.match(String(one.shown.refusal), /no longer true/);
+  await delay(unmailedYet, -20);
+  for (const id of refunds.values()) {
+    assert.equal((await retryRefund(deps, 'nomsa', id)).status, 'complete');
+  }
+  await paying.work();
+  for (const [shopper, before] of [
+    [mailed, 'sent'],
+    [unmailed, 'skipped'],
+    // The first mail waited until the retry, and would say the same as the second.
+    [unmailedYet, 'skipped'],
+  ] as const) {
+    const messages = (await shopper.rows('messages')).filter(({ kind }) => kind === 'refunded');
+    messages.sort((a, b) => a.created_at.localeCompare(b.created_at));
+    assert.deepEqual(
+      messages.map(({ status }) => status),
+      [before, 'sent'],
+    );
+    const { text } = await showMessage(deps, paying.account.merchant, messages.at(-1));
+    assert.match(text, /Back to your card: R 600,00\./);
+  }
   await assertSound(paying);
 });
 

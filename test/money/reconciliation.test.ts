@@ -7,7 +7,7 @@ import {
   reconcile as reconcileRecords,
   runDailyReconciliation,
 } from '#checks/reconciliation/reconcile.ts';
-import type { Gateway } from '#gateway/gateway.ts';
+import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
@@ -457,11 +457,40 @@ test('one refund of payments that were paid at once agrees with its parts', asyn
   );
 });
 
-test('a dispute that is not recorded is a difference until it is found', async () => {
+test('a dispute that is not recorded, or cannot be, is a difference until it is found', async () => {
+  const { deps } = paying.service;
+  const gateway = gatewayOf(deps);
   const shopper = await bought(1);
   await paying.pass({ days: 2 });
   const payment_intent = await referenceOf(shopper, 1);
   const { body } = await paying.gateway.call('POST', '/_test/disputes', { payment_intent });
+  const from = timestamp(paying.clock.now().add({ hours: 24 * 100 }));
+  const cannot: Record<string, Gateway['dispute']> = {
+    'it is refused': async () => {
+      throw new RequestRefused('No such dispute');
+    },
+    'too many requests': async () => {
+      throw new OutcomeUnknown('Too many requests', 'too_many');
+    },
+    'it is in another currency': async (...of) => {
+      return { ...(await gateway.dispute(...of)), currency: 'USD' };
+    },
+  };
+  let pauses = 0;
+  const sleep = async () => {
+    pauses += 1;
+  };
+  for (const [why, dispute] of Object.entries(cannot)) {
+    const failing = {
+      ...deps,
+      ...{ clock: { ...deps.clock, sleep }, operator: 'nomsa', isStopped: true },
+      gateways: onlyGateway({ ...gateway, dispute }),
+    };
+    const run = await reconcileRecords(failing, { from, to: null, recorder: failing });
+    const found = run.differences.map(({ reference }) => reference);
+    assert.deepEqual([run.recorded, found.includes(body.id)], [0, true], why);
+  }
+  assert.ok(pauses > 0, 'it waits while there are too many requests');
   const isFound = async () =>
     (await reconcile()).differences.some(({ reference }) => reference === body.id);
   assert.equal(await isFound(), true);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import { pino } from 'pino';
 import { changeRules } from '#merchants/change-rules.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -389,8 +390,8 @@ test('paying in one tab while cancelling in the other has one outcome, which bot
   }
 });
 
-test('an answer counts only under the current lease of the attempt', async () => {
-  const { deps } = paying.service;
+/** Makes an attempt that waits for the shopper, and the means to claim it once more. */
+async function challenged() {
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: challengeCard });
   const [attempt] = await shopper.attempts();
@@ -399,7 +400,7 @@ test('an answer counts only under the current lease of the attempt', async () =>
     paying.clock.advance({ seconds: 41 });
     const now = timestamp(paying.clock.now());
     const leased_until = timestamp(paying.clock.now().add({ seconds: 40 }));
-    const taken = await claimAttempt(deps.database.db, attempt, {
+    const taken = await claimAttempt(paying.service.deps.database.db, attempt, {
       lease: randomUUID(),
       now,
       leased_until,
@@ -407,6 +408,12 @@ test('an answer counts only under the current lease of the attempt', async () =>
     assert.ok(taken);
     return taken;
   };
+  return { shopper, attempt, claim };
+}
+
+test('an answer counts only under the current lease of the attempt', async () => {
+  const { deps } = paying.service;
+  const { shopper, attempt, claim } = await challenged();
   const slow = await claim();
   const quick = await claim();
   // The slow process reports an answer from before the other claimed the attempt.
@@ -424,6 +431,49 @@ test('an answer counts only under the current lease of the attempt', async () =>
   assert(held?.outcome === 'done');
   await recordOutcome(deps, paying.account.merchant, quick, held);
   assert.equal((await shopper.attempts())[0]?.status, 'authorised');
+});
+
+test('a decline that another process records before a refused COMMIT is repeated counts once', async () => {
+  const { deps } = paying.service;
+  const { merchant } = paying.account;
+  const { attempt, claim } = await challenged();
+  const answer = {
+    outcome: 'declined',
+    payment_ref: attempt.payment_ref as string,
+    decline: { reason: 'generic', may_retry: true },
+  } as const;
+  const slow = await claim();
+  const { pool } = deps.database;
+  const refusal = new pg.DatabaseError('deadlock detected', 0, 'error');
+  Object.assign(refusal, { code: '40P01', severity: 'ERROR' });
+  /** Connects for a transaction whose COMMIT is refused. */
+  const connect = async () => {
+    const client = await pool.connect();
+    const query: (...given: unknown[]) => Promise<unknown> = client.query.bind(client);
+    const refuse = async () => {
+      Object.assign(client, { query });
+      await query('rollback');
+      throw refusal;
+    };
+    return Object.assign(client, {
+      query: (...given: unknown[]) => (given[0] === 'commit' ? refuse() : query(...given)),
+    });
+  };
+  const recorded: boolean[] = [];
+  // The other process acts during the pause before the repetition.
+  const sleep = async () => {
+    const { isRecorded } = await recordOutcome(deps, merchant, await claim(), answer);
+    recorded.push(isRecorded);
+    broken.connect = pool.connect.bind(pool);
+  };
+  const broken = { connect } as Pick<typeof pool, 'connect'>;
+  const faulty = {
+    ...deps,
+    clock: { ...deps.clock, sleep },
+    database: { ...deps.database, pool: broken as typeof pool },
+  };
+  recorded.push((await recordOutcome(faulty, merchant, slow, answer)).isRecorded);
+  assert.deepEqual(recorded, [true, false]);
 });
 
 describe('a payment begins within half an hour and ends within 15 minutes more', () => {

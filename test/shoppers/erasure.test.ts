@@ -341,6 +341,25 @@ test('an erased checkout can still be refunded, and its callback sent again', as
   assert.match(callback.payload.toString(), new RegExp(`erased-${shopper.id}`));
 });
 
+test('an erasure empties the reasons of alerts that name the shopper, and of no others', async () => {
+  const { deps } = paying.service;
+  const email = 'palesa@example.com';
+  const shopper = await paying.shopper({ customer: { email } });
+  await shopper.pay(1);
+  await paying.pass({ days: 1 });
+  const close = async (detail: string, reason: string) => {
+    const alert = { kind: 'messages_failing', merchant_id: paying.account.merchant.id } as const;
+    const id = await raiseAlert(deps, deps.database.db, { ...alert, isPrivate: true, detail });
+    await closeAlert(deps, 'nomsa', id, reason);
+    const text = 'select text from action_texts join operator_actions o on o.id = action_id';
+    return async () => (await query(`${text} where o.subject_id = $1`, [id]))[0].text;
+  };
+  const other = await close('The mail server is away', 'The server has moved');
+  const own = await close(`The mail server does not know ${email}`, 'Called the shopper');
+  await tranche.json('shoppers', 'erase', email);
+  assert.deepEqual([await other(), await own()], ['The server has moved', null]);
+});
+
 test('open checkouts are refused with the reason, and finished ones are erased', async () => {
   const customer = { email: 'busi@example.com' };
   const begin = () => paying.shopper({ customer });
@@ -380,23 +399,59 @@ test('open checkouts are refused with the reason, and finished ones are erased',
 });
 
 test('a shopper who is only in a request that was refused is exported and erased, too', async () => {
-  const body = JSON.stringify({ email: 'ZO\u00c9@example.com' }).replace('\u00c9', '\\u00c9');
-  await paying.service.deps.database.pool.query(
-    `insert into refused_requests (id, integration_id, at, request, header, body, body_bytes, expected)
-     select $1, id, now(), 'POST /api/checkouts', 'wrong', $2, 40, 'right' from integrations limit 1`,
-    [randomUUID(), body],
+  const own = [
+    JSON.stringify({ email: 'ZO\u00c9@example.com' }).replace('\u00c9', '\\u00c9'),
+    JSON.stringify({ email: 'zoe\u0301@example.com' }),
+    'email=zo%C3%A9%40example.com&name=Zo',
+  ];
+  const others = ['anzo\u00e9@example.com', 'zo\u00e9@example.com.au', 'zoe@example.com'].map(
+    (email) => JSON.stringify({ email }),
   );
+  for (const body of [...own, ...others]) {
+    await query(
+      `insert into refused_requests (id, integration_id, at, request, header, body, body_bytes, expected)
+       select $1, id, now(), 'POST /api/checkouts', 'wrong', $2, 40, 'right' from integrations limit 1`,
+      [randomUUID(), body],
+    );
+  }
   const requests = async () =>
     (await tranche.json('shoppers', 'export', 'zo\u00e9@example.com')).refused_requests;
   assert.deepEqual(
-    (await requests()).map((one: { body: string }) => one.body),
-    [body],
+    (await requests()).map((one: { body: string }) => one.body).sort(),
+    own.toSorted(),
   );
   assert.equal(
     (await tranche.run('shoppers', 'erase', 'zo\u00e9@example.com')).stdout,
-    'Erased the shopper in refused requests: 1.\n',
+    'Erased the shopper in refused requests: 3.\n',
   );
   assert.deepEqual(await requests(), []);
+  const left = await query('select body from refused_requests order by body');
+  assert.deepEqual(
+    left.map(({ body }) => body),
+    others.toSorted(),
+  );
+});
+
+test('a shopper is found in both normal forms of Unicode, and erased', async () => {
+  const [email, name] = ['zo\u00e9.nkosi@example.com', 'Zo\u00e9 Nkosi'];
+  for (const [stored, written] of [
+    ['NFC', 'NFD'],
+    ['NFD', 'NFC'],
+  ] as const) {
+    const shopper = await paying.shopper({
+      customer: { email: email.normalize(stored), first_name: name.normalize(stored) },
+      client_reference_id: `for ${name.normalize(written)}`,
+    });
+    await paying.pass({ hours: 2 });
+    for (const typed of [email, email.normalize('NFD')]) {
+      const { checkouts } = await tranche.json('shoppers', 'export', typed);
+      assert.equal(checkouts.length, 1, typed);
+    }
+    const { erased } = await tranche.json('shoppers', 'erase', email);
+    assert.deepEqual(erased, [shopper.id]);
+    const forms = [email, name].flatMap((text) => [text, text.normalize('NFD')]);
+    assert.deepEqual(await searched(forms), []);
+  }
 });
 
 test('a malformed address is refused, and an unknown one is not an error', async () => {

@@ -6,13 +6,17 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { readConfig } from '#config.ts';
 import { openLog } from '#hosting/running/log.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
-import { findExpired } from '#purchases/shoppers/erase-expired.ts';
+import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
+import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
+import { eraseExpired, findExpired } from '#purchases/shoppers/erase-expired.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import {
   insertDeletedCustomers,
+  insertErasures,
   insertMissingRetentionDates,
 } from '#purchases/shoppers/retention.sql.ts';
 import { assertBalanced, cards, refundNow } from '../support/money.ts';
@@ -133,6 +137,35 @@ describe('after the retention period', () => {
     assert.equal(rows[0].count, 0);
     await assertSound(paying);
   });
+});
+
+test('an opened payment link is not cancelled by a short retention period while it can be paid', async () => {
+  const { deps } = paying.service;
+  const { id: merchant_id } = paying.account.merchant;
+  const order = { amount: 150_000, client_reference_id: 'order-8', customer: person };
+  const id = await offerPaymentLink(deps, 'nomsa', merchant_id, order);
+  const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
+  assert.ok(merchant);
+  const typed = { email: null, amount: null };
+  const opened = await openPaymentLink(deps, merchant, { merchant_id, id }, typed);
+  assert.ok(opened !== null && typeof opened !== 'string');
+  const shopper = paying.open(opened.id);
+  const eraseAfter = async (passed: { days: number }) => {
+    paying.clock.advance({ hours: 24 * passed.days });
+    const now = timestamp(deps.clock.now());
+    await insertErasures(deps.database.db, merchant_id, [opened.id], now);
+    await eraseExpired({ ...deps, retentionDays: 7 });
+    const { rows } = await deps.database.pool.query(
+      `select cancelled_at is not null as is_cancelled, due_at = expires_at as is_due_then
+       from payment_links l left join erasures e on e.checkout_id = l.checkout_id where l.id = $1`,
+      [id],
+    );
+    return { is_erased: await isErased(shopper), ...rows[0] };
+  };
+  const waits = { is_erased: false, is_cancelled: false, is_due_then: true };
+  assert.deepEqual(await eraseAfter({ days: 8 }), waits);
+  const erased = { is_erased: true, is_cancelled: true, is_due_then: null };
+  assert.deepEqual(await eraseAfter({ days: 22 }), erased);
 });
 
 test('a disputed payment keeps its checkout from being erased', async () => {

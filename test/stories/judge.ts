@@ -88,9 +88,8 @@ async function assertHeard(shopper: Shopper): Promise<void> {
     assert.match(message?.status ?? 'none', isUnpaid(instalment) ? /^sent$/ : /^(sent|skipped)$/);
   }
   assert.deepEqual(
-    told('refunded')
-      .map(({ about }) => about)
-      .sort(),
+    // A refund that was retried has a message for each round that completed.
+    [...new Set(told('refunded').map(({ about }) => about.split(',')[0]))].sort(),
     refunds
       .filter(({ completed_at }) => completed_at !== null)
       .map(({ id }) => `refund ${id}`)

@@ -26,7 +26,7 @@ export const messageInvariants: Invariant[] = [
         or m.kind = 'refunded' and not exists (
           select 1 from refund_requests r
           where r.checkout_id = m.checkout_id and r.merchant_id = m.merchant_id
-            and 'refund ' || r.id = split_part(m.about, '#', 1) and r.completed_at is not null)`,
+            and starts_with(m.about, 'refund ' || r.id) and r.completed_at is not null)`,
   },
   {
     name: 'N1',

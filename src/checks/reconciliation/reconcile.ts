@@ -10,7 +10,7 @@ import type { GatewayName } from '#gateway/gateway-name.ts';
 import { isMoneyStopped, type MoneyProblem, refuseOtherAccounts } from '#gateway/guard-gateway.ts';
 import { listMerchantClocks } from '#merchants/merchant.sql.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { readKnown } from '#purchases/disputes/check-disputes.ts';
+import { readKnown, readOrLog } from '#purchases/disputes/check-disputes.ts';
 import type { DisputeDeps } from '#purchases/disputes/record-dispute.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -391,13 +391,8 @@ async function isRecordedNow(
   gateway: GatewayName,
   { reference }: RunDifference,
 ): Promise<boolean> {
-  try {
-    const read = await whenAllowed(deps.clock, () => readKnown(deps, gateway, reference));
-    return read?.agrees === true;
-  } catch (error) {
-    deps.log.warn({ err: error, dispute_ref: reference }, 'a dispute could not be read');
-    return false;
-  }
+  const read = () => whenAllowed(deps.clock, () => readKnown(deps, gateway, reference));
+  return (await readOrLog(deps, reference, read))?.agrees === true;
 }
 
 /**

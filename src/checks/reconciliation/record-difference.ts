@@ -11,6 +11,7 @@ import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { readOrLog } from '#purchases/disputes/check-disputes.ts';
 import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
@@ -70,7 +71,9 @@ export async function recordDifference(
   const { record, record_kind } = difference;
   if (record === null || difference.kind === 'held_too_long') return await reported();
   if (record_kind === 'dispute') {
-    const isRecorded = await recordLostDispute(deps, record);
+    // One dispute that cannot be recorded must not keep the money of all merchants stopped.
+    const read = () => whenAllowed(deps.clock, () => recordLostDispute(deps, record));
+    const isRecorded = await readOrLog(deps, record.reference, read);
     return isRecorded ? [{ ...difference, outcome: 'recorded' }] : await reported();
   }
   const checkout_id =

@@ -1,7 +1,7 @@
 import type { Database } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { type ApiError, badRequest } from '#platform/http/errors.ts';
-import type { JsonObject } from '#platform/http/json.ts';
+import { type JsonObject, shown } from '#platform/http/json.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -30,6 +30,9 @@ export type SignedBody = {
   request: string;
   userAgent: string | undefined;
 };
+
+/** At most this many of the members that the endpoint does not take are named. */
+const othersMax = 3;
 
 type Deps = {
   database: Database;
@@ -72,7 +75,7 @@ async function refuseSignature(
   signingKeys: string[],
 ): Promise<ApiError> {
   const sentences = ['The X-Signature header does not match the body.'];
-  const isOwnShape = Object.keys(body.value).every((name) => body.members.includes(name));
+  const others = Object.keys(body.value).filter((name) => !body.members.includes(name));
   const [newestKey] = signingKeys;
   const mistake = explainMismatch({
     header: body.header,
@@ -83,10 +86,11 @@ async function refuseSignature(
   });
   if (newestKey === undefined) {
     sentences.push('This integration has no signing key in force: ask the operator for one.');
-  } else if (!isOwnShape) {
-    const members = body.members.join(' and ');
+  } else if (others.length > 0) {
+    const named = others.slice(0, othersMax).map(shown).join(', ');
+    const rest = others.length - othersMax;
     sentences.push(
-      `The expected signature is shown only for a body without other members than ${members}.`,
+      `The expected signature is shown only for a body without other members than this endpoint takes; this one has ${named}${rest > 0 ? ` and ${rest} more` : ''}.`,
     );
   } else if (Object.keys(body.value).length > 0) {
     const { show, last } = await deps.rateLimits.shownSignature(body.caller);

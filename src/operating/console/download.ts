@@ -2,6 +2,7 @@ import { finished, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { csvStart } from '#platform/shared/csv.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { operate } from '#record/actions/operate.ts';
 import {
@@ -93,8 +94,7 @@ async function* sent(
   let is_whole = false;
   let { leased_until } = first;
   try {
-    // Without a byte order mark Excel on Windows reads the file in the system's encoding.
-    if (type === undefined && name.endsWith('.csv')) yield '\u{feff}';
+    if (type === undefined && name.endsWith('.csv')) yield csvStart;
     for await (const piece of pieces) {
       const next = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
       if (secondsBetween(leased_until, next) >= checkSeconds) {

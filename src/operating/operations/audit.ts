@@ -73,10 +73,10 @@ export async function presentActions(
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   const seen = actions.filter(
-    ({ action, person_id, operator }) =>
+    ({ action, merchant_id }) =>
       scope === 'all merchants' ||
-      (!staffActions.includes(action) &&
-        (action !== 'checkouts note' || show(person_id, operator).person_id !== null)),
+      // A note of one of a merchant's own people has their merchant, whatever they are today.
+      (!staffActions.includes(action) && (action !== 'checkouts note' || merchant_id !== null)),
   );
   return seen.map((action) => {
     // The action's merchant decides, not the person: someone who acted as staff, or for another

@@ -386,6 +386,6 @@ function isExponent(byte: number | undefined): boolean {
 }
 
 // The caller chose the name, so it may be long or contain control characters.
-function shown(name: string): string {
+export function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
+import type { Limit } from '#platform/shared/limit.ts';
 import { sign } from '#platform/signing/signature.ts';
 import { type Endpoint, endpointLimits } from './rate-limits.ts';
 
@@ -115,11 +116,14 @@ export function routesOf(audience: Audience, routes: DescribedRoute[]): Describe
     .sort((a, b) => order.indexOf(a.endpoint) - order.indexOf(b.endpoint));
 }
 
-/** `5 requests per hour` */
 export function describeLimit(endpoint: Endpoint): string {
-  const { max_requests, window_seconds } = endpointLimits[endpoint];
+  const scope = endpoint.includes('{merchant_id}') ? ', per merchant' : '';
+  return `${showLimit(endpointLimits[endpoint])}${scope}`;
+}
+
+/** `5 requests per hour` */
+export function showLimit({ max_requests, window_seconds }: Limit): string {
   const units: Record<number, string> = { 1: 'second', 60: 'minute', 3600: 'hour' };
   const window = units[window_seconds] ?? `${window_seconds} seconds`;
-  const scope = endpoint.includes('{merchant_id}') ? ', per merchant' : '';
-  return `${max_requests} request${max_requests === 1 ? '' : 's'} per ${window}${scope}`;
+  return `${max_requests} request${max_requests === 1 ? '' : 's'} per ${window}`;
 }

@@ -38,7 +38,7 @@ const largeBodies: Limit = { max_requests: 10, window_seconds: 1 };
 const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
 
 /** v1 logins that fail, per client address and per `client_id` (decision 0040). */
-const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
+export const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 
 /** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };

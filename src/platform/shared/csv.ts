@@ -5,6 +5,9 @@ import { decimal } from './money.ts';
  */
 export type Cell = string | number | boolean | { cents: number } | null;
 
+/** The byte order mark. Without it Excel on Windows reads a CSV file in the system's encoding. */
+export const csvStart = '\u{feff}';
+
 /** Writes lines of CSV according to RFC 4180. */
 export function writeCsv(rows: Cell[][]): string {
   return rows.map((row) => `${row.map(writeCell).join(',')}\r\n`).join('');

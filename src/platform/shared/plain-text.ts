@@ -12,6 +12,12 @@ export const printable = (text: string) => text.replace(unprintable, '');
  */
 export const oneLine = (text: string) => printable(text.replace(/\s+/g, ' ')).trim();
 
+/** The two ways in which Unicode writes letters with accents. Programs send both. */
+export const normalForms = (text: string): [string, string] => [
+  text.normalize('NFC'),
+  text.normalize('NFD'),
+];
+
 /** The refusal of a text that should be one line of visible characters. */
 export const explainInvisible = (name: string) =>
   `${name} has a line break or another invisible character. Type it on one line instead of pasting it.`;

@@ -127,7 +127,11 @@ export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName)
     for (const state of disputes) {
       const before = known.get(state.dispute_ref);
       if (before === undefined) isWhole = (await isSettled(deps, gateway, state)) && isWhole;
-      else if (isNews(before, state)) await readChanged(deps, gateway, state);
+      else if (isNews(before, state)) {
+        // The list may be older than the row, so it is only a hint.
+        const { dispute_ref } = state;
+        await readOrLog(deps, dispute_ref, () => readKnown(deps, gateway, dispute_ref));
+      }
     }
     if (next === null || (reached !== null && refs.includes(reached))) break;
     after = next;
@@ -136,18 +140,20 @@ export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName)
 }
 
 /**
- * Reads a known dispute that is listed in another state. The list may be older than the row, so it
- * is only a hint. If the dispute cannot be read, the next poll finds the same difference.
+ * Runs `read`, which reads one dispute and records it. A failure is logged and answered with null,
+ * so that it does not stop the work on others: the next poll or comparison finds the same
+ * difference.
  */
-async function readChanged(
-  deps: DisputeDeps,
-  gateway: GatewayName,
-  { dispute_ref }: DisputeState,
-): Promise<void> {
+export async function readOrLog<T>(
+  { log }: Pick<DisputeDeps, 'log'>,
+  dispute_ref: string,
+  read: () => Promise<T>,
+): Promise<T | null> {
   try {
-    await readKnown(deps, gateway, dispute_ref);
+    return await read();
   } catch (error) {
-    deps.log.warn({ err: error, dispute_ref }, 'a dispute could not be read');
+    log.warn({ err: error, dispute_ref }, 'a dispute could not be read or recorded');
+    return null;
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type Json,
   type JsonObject,
   type OpenApiDocument,
+  showLimit,
 } from '#platform/http/openapi.ts';
 import {
   content,
@@ -24,7 +25,7 @@ import {
   sharedComponents,
 } from '#platform/http/openapi-components.ts';
 import { describeHeaders } from '#platform/http/openapi-document.ts';
-import { endpointLimits } from '#platform/http/rate-limits.ts';
+import { endpointLimits, failedLogins } from '#platform/http/rate-limits.ts';
 import { formHeaderDescriptions } from '#purchases/callbacks/callback.openapi.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import {
@@ -151,6 +152,7 @@ function operation(parts: Parts, own: Operation): { post: JsonObject } {
           }),
         },
         500: { $ref: '#/components/responses/InternalServerError' },
+        503: { $ref: '#/components/responses/ServiceUnavailable' },
       },
     },
   };
@@ -176,7 +178,7 @@ const refusal = (
 const describeLogin = (parts: Parts): Operation => ({
   operationId: 'legacyLogin',
   summary: 'Log in',
-  description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\`, merchant and address. Failed logins are limited to 10 requests per minute, per address and per \`client_id\`.`,
+  description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\`, merchant and address. Failed logins are limited to ${showLimit(failedLogins)}, per address and per \`client_id\`.`,
   security: [],
   limit: 'POST /login',
   body: LoginBody,
@@ -272,6 +274,7 @@ function components(
   headers: JsonObject,
 ): OpenApiDocument['components'] {
   const shared = sharedComponents(errors);
+  const { InternalServerError, ServiceUnavailable } = shared.responses;
   const { deprecation, sunset, link } = deprecationHeaders(about);
   const header = (description: string, example: string) => ({
     description,
@@ -293,7 +296,11 @@ function components(
       Link: header('The description of version 2, its successor (RFC 5829).', link),
     },
     responses: {
-      InternalServerError: { ...shared.responses.InternalServerError, headers },
+      InternalServerError: { ...InternalServerError, headers },
+      ServiceUnavailable: {
+        ...ServiceUnavailable,
+        headers: { ...headers, ...ServiceUnavailable.headers },
+      },
     },
   };
 }

@@ -92,6 +92,10 @@ export type Message = {
  */
 export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
 
+/** The cause of the mail about a refund. A retry that pays causes a mail of its own. */
+export const aboutRefund = ({ id, round }: { id: string; round: number }) =>
+  round === 1 ? `refund ${id}` : `refund ${id}, round ${round}`;
+
 /** A shopper is told about a charge this many days before it. */
 export const noticeDays = 3;
 

@@ -43,8 +43,10 @@ export async function recordOutcome(
   const claim = delivers ? newLease(deps, leaseSeconds) : null;
   let callback: Callback | null = null;
   let isRecorded = false;
-  await transaction(deps, async (tx) => {
+  await transaction(deps, async (tx, maybeCommitted) => {
     const { db } = tx;
+    // The writes of an earlier run were rolled back, unless its COMMIT is in doubt.
+    if (!maybeCommitted) isRecorded = false;
     const [checkout, current] = await Promise.all([
       lockCheckout(db, attempt.merchant_id, attempt.checkout_id),
       lockAttempt(db, attempt),

@@ -1,5 +1,6 @@
 import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { csvStart } from '#platform/shared/csv.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
 import { fillIn } from '#platform/shared/words/fill-in.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
@@ -82,6 +83,13 @@ export function mailStatement(
   };
 }
 
-/** A file that is too long for a mail is null, and is left out. */
+/**
+ * A file that is too long for a mail is null, and is left out. A CSV file gets a byte order mark, as
+ * a downloaded one does.
+ */
 export const attach = (filename: string, type: string, content: string | Buffer | null) =>
-  content === null ? [] : [{ filename, type, content }];
+  content === null
+    ? []
+    : [{ filename, type, content: isCsv(filename) ? `${csvStart}${content}` : content }];
+
+const isCsv = (filename: string) => filename.endsWith('.csv');

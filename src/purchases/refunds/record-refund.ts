@@ -15,6 +15,7 @@ import {
   cancelHeldInstalment,
   restoreInstalment,
 } from '#purchases/instalments/reduce-instalment.ts';
+import { aboutRefund } from '#purchases/messages/message.ts';
 import { messagesOf, type QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type Movement, postMovements, reversalsOf } from '#record/ledger/post-movements.ts';
@@ -177,7 +178,7 @@ function completionOf(
     due_at: watchesAt(parts, at, now),
     attempts: 0,
   };
-  const about = `refund ${id}`;
+  const about = aboutRefund({ id, round: round[0]?.round ?? 1 });
   const messages = messagesOf(deps, [
     { merchant_id, checkout_id, kind: 'refunded', about, facts: { amount }, at },
   ]);
@@ -304,7 +305,7 @@ export async function failRequested(
 /**
  * Records whether the money that an ended refund returned to the card is still there. If the card
  * network returned some of it, the refund has failed. Payments that the refund cancelled stay
- * cancelled, because the shopper was informed of that (decision 0014).
+ * cancelled, because the shopper may have read so in the mail or on the plan page (decision 0014).
  */
 export async function recordWatch(
   deps: RecordDeps,

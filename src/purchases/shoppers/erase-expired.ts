@@ -19,6 +19,7 @@ import {
   deleteRetention,
   dueErasures,
   dueRetentionDates,
+  findLinkEnd,
   insertErasures,
   insertMissingRetentionDates,
   listNextCheckouts,
@@ -162,6 +163,8 @@ async function eraseOrWait(
         if ((await findOpenReason(db, key, times)) !== null) return later;
         const end = expiryOf(deps, lastMovement(checkout, await readMovements(db, key)));
         if (Temporal.Instant.compare(end, now) > 0) return earlier(end, limitOf(now));
+        const linkEnd = await findLinkEnd(db, checkout, timestamp(now));
+        if (linkEnd !== null) return Temporal.Instant.from(linkEnd);
         if (!(await deleteErasure(db, { ...key, lease }))) return null;
         const hasAnswers = (deps.retentionDays ?? 0) < answersGoneDays;
         await eraseFinished(deps, db, [checkout], times.now, { hasAnswers });

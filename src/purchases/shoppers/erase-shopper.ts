@@ -1,7 +1,7 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { findCheckoutCallback, listCheckoutEvents } from '#purchases/callbacks/callback.sql.ts';
 import { callbackPayload } from '#purchases/callbacks/callback.ts';
 import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.ts';
@@ -13,7 +13,9 @@ import {
   deleteErasedNotes,
   deleteErasedPersonMails,
   deleteErasedRequests,
+  deleteLinkCustomers,
   findOpenReason,
+  type Link,
   listAnswersAbout,
   listRefundReasons,
   listShopperAlerts,
@@ -37,6 +39,7 @@ import {
   bareUrl,
   type Identifiers,
   identifiersOf,
+  namesAddress,
   namesPerson,
   pseudonymise,
   withoutPerson,
@@ -91,9 +94,15 @@ export async function previewErasure(deps: OperatorDeps, address: string): Promi
 async function findShopper(db: Handle, email: string) {
   const found = await selectShopperCheckouts(db, email).execute();
   const links = await selectShopperLinks(email).execute(db);
-  const requests = await selectShopperRequests(email).execute(db);
-  const counts = { payment_links: links.rows.length, refused_requests: requests.rows.length };
+  const requests = await listRequests(db, email);
+  const counts = { payment_links: links.rows.length, refused_requests: requests.length };
   return { found, links: links.rows.map(({ row }) => row), counts };
+}
+
+/** The ids of refused requests that name the shopper. */
+async function listRequests(db: Handle, email: string): Promise<string[]> {
+  const { rows } = await selectShopperRequests(email).execute(db);
+  return rows.flatMap(({ row }) => (namesAddress(row.body, email) ? [row.id] : []));
 }
 
 /**
@@ -127,7 +136,7 @@ export async function eraseShopper(
     const kept = await eraseFinished(deps, db, finished, now, { known: locked });
     await updateErasedLinkCustomers(db, email, now);
     await eraseUnopened(db, links, locked, now);
-    await deleteErasedRequests(db, email);
+    await deleteErasedRequests(db, await listRequests(db, email));
     const result = { erased, refused, ...counts, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
@@ -141,9 +150,9 @@ export async function eraseShopper(
  */
 async function eraseUnopened(
   db: Handle,
-  links: Awaited<ReturnType<typeof findShopper>>['links'],
+  links: Link[],
   known: Checkout[],
-  now: ReturnType<typeof timestamp>,
+  now: Timestamp,
 ): Promise<void> {
   if (links.length === 0) return;
   const identifiers = identifiersOf([...links, ...known].flatMap(({ customer }) => customer ?? []));
@@ -151,19 +160,44 @@ async function eraseUnopened(
   const integrations = [...new Set(links.map(({ integration_id }) => integration_id))];
   const ids = links.map(({ id }) => id);
   await eraseAnswers(db, integrations, ids, identifiers);
+  for (const link of links) await eraseLinkTexts(db, link, identifiers, now);
+}
+
+/** Erases the reference and the URLs of a link that no shopper opened, if one names the person. */
+async function eraseLinkTexts(
+  db: Handle,
+  link: Link,
+  identifiers: Identifiers,
+  cancelled_at: Timestamp | null,
+): Promise<void> {
   const isNamed = (text: string | null) => text !== null && namesPerson(text, identifiers);
   const bare = (url: string | null) => url && bareUrl(url, identifiers);
+  const { id, client_reference_id, notify_url, success_url, cancel_url } = link;
+  if (![client_reference_id, notify_url, success_url, cancel_url].some(isNamed)) return;
+  await updateErasedUnopenedLink(db, link, {
+    client_reference_id: isNamed(client_reference_id) ? `erased-${id}` : client_reference_id,
+    notify_url: bare(notify_url),
+    success_url: bare(success_url),
+    cancel_url: bare(cancel_url),
+    cancelled_at,
+  });
+}
+
+/**
+ * Removes shoppers from links that expired before `before`. A link that was opened has a checkout,
+ * whose erasure also erases the link's reference and URLs. Those of any other link are erased here.
+ */
+export async function eraseExpiredLinks(
+  db: Handle,
+  times: { before: Timestamp; now: Timestamp },
+  limit: number,
+): Promise<number> {
+  const links = await deleteLinkCustomers(db, times, limit);
   for (const link of links) {
-    const { id, client_reference_id, notify_url, success_url, cancel_url } = link;
-    if (![client_reference_id, notify_url, success_url, cancel_url].some(isNamed)) continue;
-    const to = {
-      client_reference_id: isNamed(client_reference_id) ? `erased-${id}` : client_reference_id,
-      notify_url: bare(notify_url),
-      success_url: bare(success_url),
-      cancel_url: bare(cancel_url),
-    };
-    await updateErasedUnopenedLink(db, link, to, now);
+    if (link.checkout_id !== null || link.customer === null) continue;
+    await eraseLinkTexts(db, link, identifiersOf([link.customer]), null);
   }
+  return links.length;
 }
 
 /**
@@ -176,7 +210,7 @@ export async function eraseFinished(
   deps: OperatorDeps,
   db: Handle,
   finished: Checkout[],
-  now: ReturnType<typeof timestamp>,
+  now: Timestamp,
   { known = finished, hasAnswers = true }: { known?: Checkout[]; hasAnswers?: boolean } = {},
 ): Promise<Kept[]> {
   const identifiers = identifiersOf(known.map(({ customer }) => customer));
@@ -222,7 +256,7 @@ async function eraseCheckout(
   db: Handle,
   checkout: Checkout,
   as: { identifiers: Identifiers; pseudonym: string; hasAnswers: boolean },
-  now: ReturnType<typeof timestamp>,
+  now: Timestamp,
 ): Promise<Kept[]> {
   const { identifiers, pseudonym, hasAnswers } = as;
   const { merchant_id, id: checkout_id, integration_id } = checkout;
@@ -283,23 +317,26 @@ async function eraseCheckout(
   return count === 0 ? [] : [{ table: 'idempotency_keys', checkout_id, count }];
 }
 
-/** Removes the shopper from the alerts about these rows. Returns the ids of the alerts. */
+/**
+ * Removes the shopper from the alerts about these rows, and from others that name the shopper.
+ * Returns the ids of these alerts.
+ */
 async function eraseAlerts(
   db: Handle,
   { merchant_id }: { merchant_id: string },
   subjects: string[],
   identifiers: Identifiers,
 ): Promise<string[]> {
-  const alerts = await listShopperAlerts(db, merchant_id, subjects);
-  for (const alert of alerts) {
+  const erased: string[] = [];
+  for (const alert of await listShopperAlerts(db, merchant_id, subjects)) {
     const text = withoutPerson(alert.text, identifiers);
     const close_reason =
       alert.close_reason && withoutPerson(alert.close_reason, identifiers, 'written by people');
-    if (text !== alert.text || close_reason !== alert.close_reason) {
-      await updateAlertTexts(db, { id: alert.id, text, close_reason });
-    }
+    const isNamed = text !== alert.text || close_reason !== alert.close_reason;
+    if (isNamed) await updateAlertTexts(db, { id: alert.id, text, close_reason });
+    if (isNamed || alert.is_own) erased.push(alert.id);
   }
-  return alerts.map(({ id }) => id);
+  return erased;
 }
 
 /**

@@ -1,9 +1,10 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { PlanKey } from './plan-access.sql.ts';
-import { isInBody } from './shopper-data.sql.ts';
+import { isTheirs } from './shopper-data.sql.ts';
 
 // All statements that erase personal data, from every table, in one file so that they can be
 // reviewed together (decision 0070). Call them only with the checkout locked and found to be
@@ -154,6 +155,7 @@ export async function updateErasedLink(
 }
 
 type LinkKey = { merchant_id: string; id: string };
+export type Link = Selectable<Tables['payment_links']>;
 
 /**
  * Erases the answers of the mail server, which may name the shopper, and the mails that a sandbox
@@ -189,14 +191,14 @@ export async function updateErasedUnopenedLink(
   link: LinkKey,
   to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url'> & {
     cancel_url: string | null;
+    cancelled_at: Timestamp | null;
   },
-  now: Timestamp,
 ): Promise<void> {
   await sql`
     update payment_links
     set client_reference_id = ${to.client_reference_id}, notify_url = ${to.notify_url},
       success_url = ${to.success_url}, cancel_url = ${to.cancel_url},
-      cancelled_at = coalesce(cancelled_at, ${now}::timestamptz)
+      cancelled_at = coalesce(cancelled_at, ${to.cancelled_at}::timestamptz)
     where id = ${link.id} and merchant_id = ${link.merchant_id}
       and checkout_id is null`.execute(db);
 }
@@ -212,28 +214,32 @@ export async function updateErasedLinkCustomers(
 ): Promise<void> {
   const { rows } = await sql<LinkKey>`
     update payment_links set customer = null
-    where customer is not null and lower(customer ->> 'email') = lower(${email})
+    where customer is not null and ${isTheirs(email)}
     returning merchant_id, id`.execute(db);
   await updateErasedLinkMails(db, rows, now);
 }
 
-/** Removes shoppers' data from links that expired before `before`, and erases the links' mails. */
+/**
+ * Removes the customers of links that expired before `before`, and erases the links' mails. Returns
+ * the links as they were.
+ */
 export async function deleteLinkCustomers(
   db: Handle,
   { before, now }: { before: Timestamp; now: Timestamp },
   limit: number,
-): Promise<number> {
-  const { rows } = await sql<LinkKey>`
+): Promise<Link[]> {
+  const { rows } = await sql<{ row: Link }>`
     update payment_links as l set customer = null
     from (
-      select merchant_id, id from payment_links
+      select merchant_id, id, customer from payment_links
       where customer is not null and expires_at < ${before}::timestamptz
       order by expires_at limit ${limit}
     ) o
-    where l.merchant_id = o.merchant_id and l.id = o.id
-    returning l.merchant_id, l.id`.execute(db);
-  await updateErasedLinkMails(db, rows, now);
-  return rows.length;
+    where l.merchant_id = o.merchant_id and l.id = o.id and l.customer is not null
+    returning to_jsonb(l) || jsonb_build_object('customer', o.customer) as row`.execute(db);
+  const links = rows.map(({ row }) => row);
+  await updateErasedLinkMails(db, links, now);
+  return links;
 }
 
 /**
@@ -323,8 +329,8 @@ export async function updateErasedMessages(
 /**
  * Deletes refused requests that name the shopper. They are kept for a few days, with their bodies.
  */
-export async function deleteErasedRequests(db: Handle, email: string): Promise<void> {
-  await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
+export async function deleteErasedRequests(db: Handle, ids: string[]): Promise<void> {
+  await sql`delete from refused_requests where id = any(${ids}::uuid[])`.execute(db);
 }
 
 /**
@@ -417,14 +423,19 @@ export async function updateRefundReason(
     where merchant_id = ${merchant_id} and id = ${id}`.execute(db);
 }
 
-/** Alerts about these rows, and alerts of the merchant about mail, which quote mail servers. */
+/**
+ * Alerts about these rows (`is_own`), and alerts of the merchant about mail, which quote mail
+ * servers.
+ */
 export async function listShopperAlerts(
   db: Handle,
   merchant_id: string,
   subject_ids: string[],
-): Promise<(Text & { kind: string; close_reason: string | null })[]> {
-  const { rows } = await sql<Text & { kind: string; close_reason: string | null }>`
-    select id, kind, detail as text, close_reason from alerts
+): Promise<(Text & { close_reason: string | null; is_own: boolean })[]> {
+  const { rows } = await sql<Text & { close_reason: string | null; is_own: boolean }>`
+    select id, detail as text, close_reason,
+      coalesce(subject_id = any(${subject_ids}::uuid[]), false) as is_own
+    from alerts
     where subject_id = any(${subject_ids}::uuid[])
       or merchant_id = ${merchant_id} and kind = 'messages_failing'`.execute(db);
   return rows;

@@ -15,6 +15,7 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { presentAction, selectActions } from '#record/actions/operator-action.sql.ts';
 import type { PlanKey } from './plan-access.sql.ts';
+import { namesAddress } from './pseudonyms.ts';
 import {
   type CheckoutTable,
   checkoutTables,
@@ -89,7 +90,7 @@ export async function exportShopper(
       payment_link_message_attempts: new PagedArray(
         readRows(db, selectShopperLinkMailAnswers(email)),
       ),
-      refused_requests: new PagedArray(readRows(db, selectShopperRequests(email))),
+      refused_requests: new PagedArray(requestsOf(db, email)),
       checkouts: new PagedArray(presented(found, (one) => exportCheckout(db, one))),
     };
     try {
@@ -107,6 +108,12 @@ async function* presented<Row, Shown>(
 ): AsyncGenerator<Shown[]> {
   for await (const rows of pages) {
     for (const row of rows) yield [await present(row)];
+  }
+}
+
+async function* requestsOf(db: Handle, email: string): AsyncGenerator<unknown[]> {
+  for await (const rows of readRows(db, selectShopperRequests(email))) {
+    yield rows.filter(({ body }) => namesAddress(body, email));
   }
 }
 

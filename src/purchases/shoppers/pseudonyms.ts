@@ -1,3 +1,4 @@
+import { normalForms } from '#platform/shared/plain-text.ts';
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
 /**
@@ -61,7 +62,10 @@ export function identifiersOf(customers: Customer[]): Identifiers {
   }
   const long = texts.map((text) => text.trim()).filter((text) => text.length >= charactersMin);
   const spoken = words.filter((word) => word.length >= wordCharactersMin);
-  return { texts: [...new Set(long)], phones: [...new Set(phones)], words: [...new Set(spoken)] };
+  const formsOf = (all: string[]) => [
+    ...new Set(all.flatMap((text) => [text, ...normalForms(text)])),
+  ];
+  return { texts: formsOf(long), phones: [...new Set(phones)], words: formsOf(spoken) };
 }
 
 /** One pattern for all spellings: literal, in a URL, in a form, and in JSON. */
@@ -102,6 +106,34 @@ export function withoutPerson(
   const pattern = patternOf(identifiers, kind);
   return pattern ? text.replace(pattern, '[erased]') : text;
 }
+
+/**
+ * The characters that make an address before or after another one a longer address. Those that
+ * delimit texts, URLs and forms are left out, although the standard allows some of them before the
+ * `@`. An apostrophe counts within a word only.
+ */
+const before = "(?<![\\p{L}\\p{M}\\p{N}.!$%&*+^_~-]|[\\p{L}\\p{M}\\p{N}]')";
+const after = '(?![\\p{L}\\p{M}\\p{N}-]|\\.[\\p{L}\\p{N}])';
+
+/** Whether the body of a request contains an e-mail address, and not only as part of a longer one. */
+export const namesAddress = (body: string, email: string): boolean =>
+  new RegExp(`${before}${RegExp.escape(email.normalize('NFC'))}${after}`, 'iu').test(
+    withoutEscapes(body).normalize('NFC'),
+  );
+
+/** A body, or the beginning of one, without the escapes of JSON and of URLs. */
+const withoutEscapes = (body: string): string =>
+  body
+    .replace(/\\(?:u([\da-f]{4})|(.))/gi, (_, unit, other) =>
+      unit ? String.fromCharCode(Number.parseInt(unit, 16)) : other.replace(/[bfnrt]/, ' '),
+    )
+    .replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
+      try {
+        return decodeURIComponent(escapes);
+      } catch {
+        return escapes;
+      }
+    });
 
 /** A URL without its query and fragment, where merchants may put anything. */
 export function bareUrl(url: string, identifiers: Identifiers): string {

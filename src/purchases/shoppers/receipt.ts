@@ -94,6 +94,10 @@ export function describeReceipt(
     rows.push([receipt.card, fillIn(page.plan_card, { brand: brandName(brand), last4 }).trim()]);
   }
   if (payment.refunded > 0) rows.push([receipt.refunded, money(payment.refunded)]);
+  if (payment.dispute !== null) {
+    const isOpen = payment.dispute === 'open';
+    rows.push([receipt.dispute, isOpen ? page.plan_row_disputed : page.plan_row_returned]);
+  }
   const { address, vat_number, contact, logo } = about.merchant;
   if (address !== null) rows.push([page.shop_address, oneLine(address.replaceAll('\n', ', '))]);
   if (vat_number !== null) rows.push([page.shop_vat, vat_number]);

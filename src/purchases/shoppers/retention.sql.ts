@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { PlanKey } from './plan-access.sql.ts';
 
 // Statements about the retention period, and about the gateway's records of erased shoppers
@@ -91,6 +92,29 @@ export async function moveRetentionDate(
     .where('lease', '=', retentionDate.lease)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
+}
+
+/**
+ * When the payment link ends that an erasure of its checkout would cancel. Null if there is none:
+ * the checkout has no link, or the link was paid, has ended, or has a newer checkout.
+ */
+export async function findLinkEnd(
+  db: Handle,
+  { merchant_id, id, payment_link_id, status }: Checkout,
+  now: Timestamp,
+): Promise<Timestamp | null> {
+  if (payment_link_id === null || status === 'successful') return null;
+  const link = await db
+    .selectFrom('payment_links')
+    .select('expires_at')
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', payment_link_id)
+    .where('checkout_id', '=', id)
+    .where('reusable', '=', false)
+    .where('cancelled_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  return link?.expires_at ?? null;
 }
 
 /** Ends a claimed erasure. Returns false if another process claimed it. */

@@ -1,6 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
+import { normalForms } from '#platform/shared/plain-text.ts';
 import type { PlanKey } from './plan-access.sql.ts';
 
 // Statements that select everything that is stored about a shopper. Any result may be long, so the
@@ -8,14 +9,15 @@ import type { PlanKey } from './plan-access.sql.ts';
 
 type Row = Record<string, unknown>;
 
-/** All merchants' checkouts with this e-mail address, in upper or lower case. */
+/** Whether a customer has this e-mail address, in any case and in either normal form of Unicode. */
+export const isTheirs = (email: string) => {
+  const [composed, decomposed] = normalForms(email);
+  return sql<boolean>`lower(customer ->> 'email') in (lower(${composed}), lower(${decomposed}))`;
+};
+
+/** All merchants' checkouts with this e-mail address. */
 export const selectShopperCheckouts = (db: Handle, email: string) =>
-  db
-    .selectFrom('checkouts')
-    .selectAll()
-    .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
-    .orderBy('created_at')
-    .orderBy('id');
+  db.selectFrom('checkouts').selectAll().where(isTheirs(email)).orderBy('created_at').orderBy('id');
 
 /** How many checkouts there are, and the ids of the first ones. */
 export async function findShopperIds(
@@ -23,11 +25,11 @@ export async function findShopperIds(
   email: string,
   limit: number,
 ): Promise<{ count: number; first_ids: string[] }> {
-  const isTheirs = sql`lower(customer ->> 'email') = lower(${email})`;
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from checkouts where ${isTheirs}`.execute(db);
+    select count(*) as count from checkouts where ${isTheirs(email)}`.execute(db);
   const first = await sql<{ id: string }>`
-    select id from checkouts where ${isTheirs} order by created_at, id limit ${limit}`.execute(db);
+    select id from checkouts where ${isTheirs(email)}
+    order by created_at, id limit ${limit}`.execute(db);
   return { count: Number(rows[0]?.count), first_ids: first.rows.map(({ id }) => id) };
 }
 
@@ -48,26 +50,24 @@ export const selectShopperLinks = (
   email: string,
 ): RawBuilder<{ row: Selectable<Tables['payment_links']> }> => sql`
   select to_jsonb(l) as row from payment_links l
-  where customer is not null and lower(customer ->> 'email') = lower(${email})
+  where customer is not null and ${isTheirs(email)}
   order by created_at, id`;
 
-const escaped = (text: string) =>
-  text.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
 /**
- * Whether the body of a request contains the e-mail address. JSON may escape letters beyond ASCII.
+ * Requests whose signature was refused and whose body may contain this e-mail address. They are
+ * kept for a few days. A body may escape any character that is not a plain letter, a digit, a dot
+ * or a hyphen, so only these are compared, and `namesAddress` decides.
  */
-export const isInBody = (email: string) => {
-  const cases = [email, email.toLowerCase(), email.toUpperCase()];
-  const forms = [...cases, ...cases.map(escaped)].map((form) => form.toLowerCase());
-  return sql<boolean>`exists (
-    select from unnest(${forms}::text[]) as form where strpos(lower(body), form) > 0)`;
+export const selectShopperRequests = (
+  email: string,
+): RawBuilder<{ row: Row & { id: string; body: string } }> => {
+  const plain = normalForms(email)[0]
+    .replaceAll(/[^\w.-]+|_/g, '%')
+    .toLowerCase();
+  return sql`
+    select to_jsonb(r) - '{header,expected}'::text[] as row from refused_requests r
+    where lower(body) like ${`%${plain}%`} order by id`;
 };
-
-/** Requests with this e-mail address whose signature was refused. They are kept for a few days. */
-export const selectShopperRequests = (email: string): RawBuilder<{ row: Row }> => sql`
-  select to_jsonb(r) - '{header,expected}'::text[] as row from refused_requests r
-  where ${isInBody(email)} order by id`;
 
 /** Tables whose rows belong to one checkout, besides those that need a join. */
 export const checkoutTables = [
@@ -148,7 +148,7 @@ export const selectShopperLinkMails = (email: string): RawBuilder<{ row: Row }> 
   select to_jsonb(m) - ${hiddenColumns}::text[] as row
   from messages m
   join payment_links l on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
-  where l.customer is not null and lower(l.customer ->> 'email') = lower(${email})
+  where customer is not null and ${isTheirs(email)}
   order by m.created_at, m.id`;
 
 /** The answers of mail servers about the mails of those payment links. */
@@ -157,7 +157,7 @@ export const selectShopperLinkMailAnswers = (email: string): RawBuilder<{ row: R
   from message_attempts a
   join messages m on m.id = a.message_id and m.merchant_id = a.merchant_id
   join payment_links l on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
-  where l.customer is not null and lower(l.customer ->> 'email') = lower(${email})
+  where customer is not null and ${isTheirs(email)}
   order by a.at, a.message_id, a.number`;
 
 /** The answers of mail servers about the messages of a checkout. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
-import { type OperatorDeps, OperatorError } from './operate.ts';
+import { merchantsOf, type OperatorDeps, OperatorError } from './operate.ts';
 import { listOperatorActions, type OperatorAction } from './operator-action.sql.ts';
 import { listActors } from './person-names.sql.ts';
 
@@ -11,13 +11,13 @@ const actionsMax = 20;
 
 /**
  * Refuses a change to values that differ from what the operator read (decision 0076). `read` holds
- * those values by name, and may be absent. The caller has locked `row`. `origin` is the operator's.
+ * those values by name, and may be absent. The caller has locked `row`.
  */
 export async function refuseStale(
   db: Handle,
   row: { id: string } & object,
   read: object | undefined,
-  { origin }: Pick<OperatorDeps, 'origin'>,
+  deps: Pick<OperatorDeps, 'origin'>,
 ): Promise<void> {
   const stale = Object.entries(read ?? {})
     .filter(([name, value]) => !isDeepStrictEqual(value, (row as Members)[name]))
@@ -27,8 +27,7 @@ export async function refuseStale(
   const action = actions.find(({ details }) =>
     stale.some((name) => hasChanged(details as Members, name)),
   );
-  const own = (origin && 'person_id' in origin && origin.merchant_ids) || null;
-  const by = action ? ` by ${await nameFor(db, own, action)}` : '';
+  const by = action ? ` by ${await nameFor(db, merchantsOf(deps), action)}` : '';
   throw new OperatorError(`This was changed in the meantime${by}. Reload and try again.`);
 }
 

@@ -272,6 +272,7 @@ export const af: Words = {
     date: 'Datum',
     card: 'Kaart',
     refunded: 'Sedertdien terugbetaal',
+    dispute: 'Geskil',
     reference: 'Verwysing',
   },
   calendar: {

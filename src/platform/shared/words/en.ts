@@ -266,6 +266,7 @@ export const en = {
     date: 'Date',
     card: 'Card',
     refunded: 'Refunded since then',
+    dispute: 'Dispute',
     reference: 'Reference',
   },
   calendar: {

@@ -280,6 +280,7 @@ export const zu: Words = {
     date: 'Usuku',
     card: 'Ikhadi',
     refunded: 'Kubuyiselwe kamuva',
+    dispute: 'Ingxabano',
     reference: 'Inombolo yereferensi',
   },
   calendar: {

@@ -41,7 +41,7 @@ export type MessageSources = {
   /** The payment links that the messages are about. */
   links: Map<string, ReadLink>;
   /** The refunds and the disputes that the messages are about, by their ids. */
-  refunds: Map<string, { status: RefundStatus } & RefundEffect>;
+  refunds: Map<string, { id: string; status: RefundStatus; round: number } & RefundEffect>;
   disputes: Map<string, Pick<Dispute, 'status' | 'submitted_at' | 'asked_until'>>;
 };
 
@@ -105,6 +105,7 @@ async function listRefunds(
     .select([
       'r.id',
       'r.status',
+      sql<number>`coalesce(max(p.round), 1)`.as('round'),
       sql<boolean>`coalesce(bool_or(p.kind <> 'card'), false)`.as('changesPlan'),
       sql<number>`coalesce(sum(p.amount) filter (where p.kind = 'card'), 0)::bigint`.as('returned'),
     ])
@@ -112,7 +113,7 @@ async function listRefunds(
     .where('r.id', 'in', ids)
     .groupBy(['r.id', 'r.status'])
     .execute();
-  return new Map(rows.map(({ id, ...refund }) => [id, refund]));
+  return new Map(rows.map((refund) => [refund.id, refund]));
 }
 
 async function listDisputes(

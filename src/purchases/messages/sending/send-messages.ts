@@ -22,6 +22,7 @@ import {
   type SettledMessage,
 } from '#purchases/messages/message.sql.ts';
 import {
+  aboutRefund,
   type Message,
   messageTokenContext,
   retriesAt,
@@ -271,9 +272,12 @@ export function isStillTrue(
       return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
     case 'answer':
       return sources.answers.has(facts.entry ?? '');
-    case 'refunded':
-      // The card network may return a refund days after it was complete.
-      return sources.refunds.get(refundOf(message) ?? '')?.status === 'complete';
+    case 'refunded': {
+      // The card network may return a refund days after it was complete. If a retry pays it, only
+      // the mail of the retry is sent.
+      const refund = sources.refunds.get(refundOf(message) ?? '');
+      return refund?.status === 'complete' && message.about.startsWith(aboutRefund(refund));
+    }
     case 'evidence_asked': {
       const dispute = sources.disputes.get(facts.dispute ?? '');
       const isInTime = Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
