@@ -1537,6 +1537,19 @@ describe('the actions of the command line', () => {
     await assertSound(paying);
   });
 
+  test('a person who makes a payment link gives it no address for callbacks', async () => {
+    const { merchant } = paying.account;
+    const offer = { merchant_id: merchant.id, amount: 150_000, client_reference_id: 'link-9' };
+    for (const role of ['till', 'admin'] as const) {
+      const { status, body } = await post(await person(role), '/api/payment-links', {
+        ...offer,
+        notify_url: `${paying.receiver.url}/elsewhere`,
+      });
+      assert.deepEqual([status, body.error?.code], [422, 'invalid'], role);
+    }
+    await done(post(await person('till'), '/api/payment-links', { ...offer, notify_url: 'none' }));
+  });
+
   test('an overdue payment of a disputed checkout says so, and that a retry must wait', async () => {
     const account = await createAccount(paying.service);
     const shopper = await paying.shopper({}, account);
@@ -2485,7 +2498,6 @@ describe('every action', () => {
           merchant_id: merchant.id,
           amount: 150_000,
           client_reference_id: 'link-1',
-          notify_url,
         },
       }),
       'POST /api/payment-links/:id/cancel': async () => {

@@ -80,7 +80,7 @@ export const OfferPaymentLink = Type.Object({
   mail: Type.Optional(Type.Boolean()),
   /**
    * If absent, callbacks go to the same address as those of the newest order, if there is one.
-   * `none` makes no callbacks.
+   * `none` makes no callbacks. An address is for the command line.
    */
   notify_url: Type.Optional(
     Type.Union([Type.String({ format: 'uri', maxLength: 2048 }), Type.Literal('none')]),

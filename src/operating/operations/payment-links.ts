@@ -24,7 +24,7 @@ import {
   PaymentLinksQuery,
 } from './payment-link.schema.ts';
 import { findPaymentLinkWithin, listOrdersOf, listPaymentLinksPage } from './payment-links.sql.ts';
-import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
+import { BadInput, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Links are shown with their addresses, which are not stored but derived with `sealing`'s keys. */
 export type LinkViewerDeps = ViewerDeps & { sealing: Sealing; baseUrl: string };
@@ -120,6 +120,14 @@ export const paymentLinkActions = {
     schema: { body: OfferPaymentLink, response: PaymentLinkDetails },
     async run(viewer: Viewer<LinkViewerDeps & OfferDeps>, { body }) {
       const { merchant_id, email, notify_url, ...offer } = body;
+      // The callbacks of the next links and the events of payouts go where those of the newest
+      // order go, so a person at the till could direct them.
+      if (viewer.requireReauthentication && notify_url !== undefined && notify_url !== 'none') {
+        throw new BadInput(
+          'notify_url',
+          'An address for callbacks is given at the command line only. Leave it out, or send none.',
+        );
+      }
       const merchant = await mustSeeMerchant(viewer, merchant_id);
       const id = await offerPaymentLink(viewer.deps, viewer.operator, merchant.id, {
         ...offer,
