@@ -29,7 +29,10 @@ export function answerBrokenRequest(
   socket: Socket,
   { url, requestId }: { url: string; requestId: string },
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // A browser opens connections in advance. It would take an answer on one of them for that of the
+  // request that it sends at this moment.
+  const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
+  if (error.code === 'ECONNRESET' || isUnused || !socket.writable) {
     socket.destroy();
     return;
   }
