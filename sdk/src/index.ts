@@ -45,6 +45,7 @@ export {
   type CreateOptions,
   type ListOptions,
   type MerchantClient,
+  type OrderListOptions,
   type PayoutOptions,
   Tranche,
 } from './tranche.ts';

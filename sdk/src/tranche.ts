@@ -28,6 +28,11 @@ export type ListOptions = CallOptions & {
   itemsPerPage?: number | undefined;
 };
 
+export type OrderListOptions = ListOptions & {
+  /** Only the checkouts with this reference, or the refund requests of these checkouts. */
+  clientReferenceId?: string | undefined;
+};
+
 export type PayoutOptions = CallOptions & {
   /** The page of the lines. Default 1. */
   page?: number | undefined;
@@ -44,7 +49,7 @@ export type MerchantClient = {
     create(checkout: CheckoutFields, options?: CreateOptions): Promise<CreatedCheckout>;
     get(id: string, options?: CallOptions): Promise<Checkout>;
     /** All checkouts, newest first. Pages are fetched as the loop reaches them. */
-    list(options?: ListOptions): AsyncGenerator<Checkout, void, undefined>;
+    list(options?: OrderListOptions): AsyncGenerator<Checkout, void, undefined>;
   };
   readonly paymentLinks: {
     /** Send `attributes.url` to a shopper, or print its QR code. */
@@ -55,7 +60,7 @@ export type MerchantClient = {
   readonly refunds: {
     create(refund: RefundCreateRequest, options?: CreateOptions): Promise<RefundRequest>;
     get(id: string, options?: CallOptions): Promise<RefundRequest>;
-    list(options?: ListOptions): AsyncGenerator<RefundRequest, void, undefined>;
+    list(options?: OrderListOptions): AsyncGenerator<RefundRequest, void, undefined>;
   };
   readonly payouts: {
     /** A payout with one page of its lines: `itemsPerPage` of them, or 1,000 by default. */
@@ -165,9 +170,13 @@ type AskForPage<Item> = (
 
 async function* listAll<Item extends { id: string }>(
   askForPage: AskForPage<Item>,
-  filter: Record<string, string>,
-  { itemsPerPage = 100, ...options }: ListOptions = {},
+  merchant: Record<string, string>,
+  { itemsPerPage = 100, clientReferenceId, ...options }: OrderListOptions = {},
 ): AsyncGenerator<Item, void, undefined> {
+  const filter = {
+    ...merchant,
+    ...(clientReferenceId !== undefined && { 'filter[client_reference_id]': clientReferenceId }),
+  };
   const first = new URLSearchParams({ ...filter, 'page[items]': String(itemsPerPage) });
   // New checkouts push older ones to later pages, where they would appear a second time.
   const seen = new Set<string>();

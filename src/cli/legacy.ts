@@ -103,7 +103,7 @@ integration no longer uses v1, switch it off with \`tranche integrations v1 ID -
   show: (terminal, rows) =>
     table(
       terminal,
-      ['ID', 'Owner', 'v1', 'Logins', 'Checkouts', 'Last'],
+      ['ID', 'Owner', 'v1', 'Logins', 'Requests', 'Last'],
       rows.map((one) => [
         one.integration_id,
         one.merchant_name ?? 'intermediary',

@@ -91,6 +91,10 @@ async function openShopper(context: Surroundings, id: string): Promise<Shopper> 
 }
 
 function report(context: Context, page: PayPage): void {
+  // After too many declines the page ends as well, and the answer below has the last decline.
+  if (page.status === 'expired' && page.decline === null) {
+    throw new OperatorError('The payment page has expired: create a new checkout.');
+  }
   const isEnded = ['successful', 'cancelled', 'invalid_payload'].includes(page.status);
   const answer = {
     status: (isEnded ? page.status : 'received') as CheckoutStatus,

@@ -357,6 +357,20 @@ describe('a list', () => {
     assert.ok(pages.every((query) => query.get('page[items]') === '2'));
   });
 
+  test('has only the orders with the given reference', async () => {
+    const tranche = clientOf(await createAccount(service));
+    const [, { id }] = [
+      await tranche.checkouts.create(fields),
+      await tranche.checkouts.create({ ...fields, client_reference_id: 'the one' }),
+    ];
+    const found = await all(tranche.checkouts.list({ clientReferenceId: 'the one' }));
+    assert.deepEqual(
+      found.map((one) => one.id),
+      [id],
+    );
+    assert.deepEqual(await all(tranche.refunds.list({ clientReferenceId: 'the one' })), []);
+  });
+
   test('requests no page before the loop needs it, and stops waiting on abort', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     await createCheckout(service, account);

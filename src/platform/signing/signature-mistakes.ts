@@ -101,7 +101,7 @@ function fromBase64(text: string): Uint8Array | null {
 }
 
 const lineBreakSigned =
-  'The signed text ends in a line break that the body does not have: sign the body alone (echo adds a line break; printf does not).';
+  'The signed text ends in a line break, which is not part of the body: sign the body alone (echo adds a line break; printf does not).';
 const prettyPrintSigned =
   'The signed text is pretty-printed: serialise the body compactly, sign that string and send the same string.';
 const spacedLineSigned =

@@ -114,7 +114,7 @@ const hexInside =
 const bare = 'Send the bare signature, without quotes, label or white space.';
 const secret = 'The signature was made with the client secret: sign with the signing key.';
 const lineBreak =
-  'The signed text ends in a line break that the body does not have: sign the body alone (echo adds a line break; printf does not).';
+  'The signed text ends in a line break, which is not part of the body: sign the body alone (echo adds a line break; printf does not).';
 const prettyPrint =
   'The signed text is pretty-printed: serialise the body compactly, sign that string and send the same string.';
 const spaces =
