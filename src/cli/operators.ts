@@ -6,13 +6,13 @@ import type { Person as PersonShown } from '#operating/operations/people.schema.
 import { peopleList } from '#operating/operations/people.ts';
 import { listAlertChoices } from '#operating/people/alert-mail.sql.ts';
 import { alertMailsOf } from '#operating/people/alert-mail.ts';
-import { checkEmail } from '#operating/people/check-person.ts';
+import { checkAccess, checkEmail } from '#operating/people/check-person.ts';
 import { chooseAlertMails } from '#operating/people/choose-alert-mails.ts';
 import { confirmPerson } from '#operating/people/confirm-person.ts';
 import type { ConsolePlaces } from '#operating/people/console-place.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { invitePerson, releaseInvitation } from '#operating/people/invite-person.ts';
-import { type Access, checkAccess, revokePerson } from '#operating/people/manage-people.ts';
+import { type Access, revokePerson } from '#operating/people/manage-people.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
 import {
   findPersonByEmail,

@@ -6,6 +6,7 @@ import { freePorts } from '#platform/shared/free-ports.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import type { Origin } from '#record/actions/operate.ts';
 import { claimDueAlerts } from '#record/alerts/alert.sql.ts';
+import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { postAlerts } from '#record/alerts/post-alerts.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -122,6 +123,19 @@ for (const [how, answer] of [
     assert.deepEqual((await read())[0].attempts, 4);
   });
 }
+
+test('an alert that an operator caused is posted even if another operator closed it first', async () => {
+  const { db } = service.deps.database;
+  const kind = 'person_invited';
+  const caused = await raiseAlert(service.deps, db, { kind, caused_by: 'sipho', detail: 'x' });
+  for (const id of [caused, await raise()]) await closeAlert(service.deps, 'nomsa', id, 'Agreed.');
+  assert.equal(await postAlerts(service.deps), 1);
+  assert.deepEqual(
+    posted().map(({ id }) => id),
+    [caused],
+  );
+  assert.equal(await postAlerts(service.deps), 0);
+});
 
 test('an address that refuses connections gets thirty attempts, at most an hour apart, and the row stays', async () => {
   const [port] = await freePorts(1);

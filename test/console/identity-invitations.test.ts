@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
-import { invitePerson } from '#operating/people/invite-person.ts';
+import { invitePerson, releaseInvitation } from '#operating/people/invite-person.ts';
 import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import {
   findPerson,
@@ -15,6 +15,7 @@ import {
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
+import { confirmAccount } from '#purchases/payouts/set-bank-account.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, type ConsolePerson, cookieOf, openConsole } from '../support/console.ts';
 import {
@@ -739,6 +740,40 @@ describe('a merchant’s administrator', () => {
     }
   });
 
+  test('changes only their own part of a colleague’s access once their invitation is released', async () => {
+    const [mine, theirs, added] = [await shop(), await shop(), await shop()];
+    const staff = await admin();
+    const wanted = { email: 'parts@example.com', name: 'Thandi', roles: ['till'] };
+    const merchant_ids = [...mine.merchant_ids, ...theirs.merchant_ids].sort();
+    const { person, url } = await invitePerson(service.deps, 'test', { ...wanted, merchant_ids });
+    await register(new URL(url).hash.slice(1));
+    const again = { email: wanted.email, name: 'Other', roles: ['viewer'] };
+    const asked = { ...again, merchant_ids: mine.merchant_ids };
+    assert.equal((await post(withMail, mine.own, '/api/people', asked)).body.delivery, 'held');
+    // A merchant that is added while the invitation waits is kept too.
+    const grown = [...merchant_ids, ...added.merchant_ids].sort();
+    const widened = { merchant_ids: grown };
+    assert.equal((await people(staff, 'PATCH', `/api/people/${person.id}`, widened)).status, 200);
+    const was = { roles: again.roles, merchant_ids };
+    const release = `/api/people/${person.id}/release`;
+    const released = await post(withMail, staff, release, { was });
+    assert.equal(released.status, 200, JSON.stringify(released.body));
+    const kept = [...theirs.merchant_ids, ...added.merchant_ids].sort();
+    const accesses = await listAccesses(service.deps.database.db, person.id);
+    assert.deepEqual(
+      accesses.map(({ name, roles, merchant_ids }) => [name, roles, merchant_ids]),
+      [
+        ['Other', ['viewer'], mine.merchant_ids],
+        ['Thandi', ['till'], kept],
+      ],
+    );
+    // One new passkey opens both.
+    const sent = (await mailsTo(wanted.email)).find(({ token }) => token);
+    const { cookie } = await register(sent?.token ?? '');
+    const { accesses: both } = (await people({ cookie }, 'GET', '/api/session')).body;
+    assert.equal(both.length, 2);
+  });
+
   test('does not read which of the service’s staff invited them', async () => {
     const { own, merchant_ids, merchant } = await shop();
     const staff = await admin();
@@ -1297,11 +1332,35 @@ describe('a merchant’s administrator who invites', () => {
     };
     const { person } = (await post(withMail, by, '/api/people', wanted)).body;
     await register((await mailsTo(wanted.email))[0]?.token ?? '');
-    assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
     const was = { roles: wanted.roles, merchant_ids: wanted.merchant_ids };
+    const inviteAgain = async () =>
+      assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
+    await inviteAgain();
     const released = await post(withMail, staff, `/api/people/${person.id}/release`, { was });
     assert.equal(released.status, 200);
     assert.equal(released.body.person.is_confirmed, false);
+    await register((await mailsTo(wanted.email)).findLast(({ token }) => token)?.token ?? '');
+    await inviteAgain();
+    const printed = await releaseInvitation(service.deps, 'test', person.id, was);
+    assert.notEqual(printed.person.unconfirmed_since, null, 'nor at the command line');
+  });
+
+  test('adds no second approver by the release of an invitation that gives more', async () => {
+    const shop = await createShop();
+    const [by, staff] = [await shopAdmin(shop), await admin()];
+    for (const isRevoked of [false, true]) {
+      const known = await addPerson(service, { roles: ['till'], merchant_ids: [shop] });
+      if (isRevoked) await post(withMail, by, `/api/people/${known.id}/revoke`);
+      const was = { roles: [isRevoked ? 'till' : 'merchant-admin'], merchant_ids: [shop] };
+      const wanted = { email: known.email, ...was };
+      assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
+      const url = `/api/people/${known.id}`;
+      assert.equal((await post(withMail, staff, `${url}/release`, { was })).status, 200);
+      assert.equal((await read(by, url)).is_confirmed, false);
+      // The merchant's administrator who asked cannot confirm, even as one of the service's staff.
+      const { unconfirmed_by } = (await findPerson(service.deps.database.db, known.id)) as Person;
+      assert.equal(unconfirmed_by, by.id);
+    }
   });
 
   test('proposes the bank account, which only the service’s staff confirms, and reads each step by mail', async () => {
@@ -1344,11 +1403,19 @@ describe('a merchant’s administrator who invites', () => {
       );
     }
     for (const { email } of [till, foreign, staff]) assert.deepEqual(await mailsTo(email), []);
+    // With a waiting time the mail says from when the account is paid.
+    assert.equal((await propose(by, '1234567890', 2)).status, 200);
+    const waiting = { ...service.deps, newAccountBusinessDays: 1 };
+    const third = { number: 3, account_number: '1234567890' };
+    await confirmAccount(waiting, 'test', merchant.id, third);
+    await mailsTo(by.email);
     const { rows } = await service.deps.database.pool.query(
       'select text from mailbox where recipient = $1',
       [by.email],
     );
     const text = JSON.stringify(rows);
+    assert.match(text, /ends in 3210\. Payouts go there from now on\./);
+    assert.match(text, /ends in 7890\. Payouts go there from \d+ \w+ \d{4} on\./);
     assert.ok(text.includes('The payment service confirmed') && !text.includes(staff.email));
     assert.ok(text.includes(colleague.email));
   });

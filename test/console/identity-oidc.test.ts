@@ -342,6 +342,11 @@ describe('a sign-in through an issuer', () => {
       "select from person_mails m join people p on p.id = m.person_id where kind = 'issuer_tied' and email = 'boitumelo@example.com'",
     );
     assert.equal(rows.length, 1);
+    const alerts = await service.deps.database.pool.query(
+      "select detail from alerts where caused_by = 'boitumelo@example.com'",
+    );
+    assert.equal(alerts.rows.length, 1);
+    assert.match(alerts.rows[0].detail, /linked an account at http.* from the address /);
     // A session that ended while its person was at the issuer's page links nothing.
     const begun = await post('/api/issuer/tie', cookie);
     await ask(console(), { cookie }, 'DELETE', '/api/session');

@@ -410,14 +410,26 @@ describe('a recent re-authentication', () => {
 });
 
 describe('passkeys', () => {
-  test('can be several; adding one needs a recent re-authentication; the last one stays', async () => {
-    const person = await register();
+  test('can be several; adding one needs a recent re-authentication and raises an alert; the last one stays', async () => {
+    const person = await register(createAuthenticator(), ['admin']);
     const list = async () => (await get('/api/passkeys', person.cookie)).body.data;
     const second = createAuthenticator();
     const offer = async () => await post('/api/passkeys/options', undefined, person.cookie);
     const response = second.create((await offer()).body.options, here());
     const added = await post('/api/passkeys', { name: 'Phone', response }, person.cookie);
     assert.equal(added.status, 200, JSON.stringify(added.body));
+    // Another person reads of it, even without mail.
+    const { rows } = await service.deps.database.pool.query(
+      `select id, caused_by, subject_id, detail from alerts where kind = 'sign_in_method_added'`,
+    );
+    assert.deepEqual(
+      rows.map(({ caused_by, subject_id }) => [caused_by, subject_id]),
+      [[person.email, person.person.id]],
+    );
+    assert.match(rows[0].detail, /added a passkey from the address 127\.0\.0\.1/);
+    const handle = `/api/alerts/${rows[0].id}/close`;
+    const closed = await post(handle, { reason: 'It was me.' }, person.cookie);
+    assert.match(closed.body.error.message, /^Your own action raised this alert/);
     const signedIn = second.get(await signInOptions(), here());
     assert.equal((await post('/api/sign-in', { response: signedIn })).status, 200);
     const [first, phone] = await list();

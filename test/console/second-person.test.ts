@@ -10,13 +10,14 @@ import {
   releaseInvitation,
   requestInvitation,
 } from '#operating/people/invite-person.ts';
+import { changeAccess } from '#operating/people/manage-people.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { approvePayout, returnPayout } from '#purchases/payouts/review-payout.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import type { Origin } from '#record/actions/operate.ts';
-import { closeAlert } from '#record/alerts/handle-alert.ts';
+import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, cookieOf, openConsole } from '../support/console.ts';
@@ -71,8 +72,10 @@ test('a new passkey cannot approve what needs two people, as the first or the se
   const caused = { kind: 'card_testing' as const, caused_by: 'sipho', detail: 'x' };
   const alert = await raiseAlert(deps, deps.database.db, caused);
   const wanted = { email: 'held@example.com', roles: ['viewer'], merchant_ids: null };
-  const unmailed = { ...(await actingFrom(null)), sendsMessages: false };
+  const aged = await actingFrom(timestamp(paying.clock.now()));
+  const unmailed = { ...aged, sendsMessages: false };
   const { person } = await requestInvitation(unmailed, 'sipho', wanted);
+  const viewer = await addPerson(paying.service, { roles: ['viewer'] });
   const ask = {
     request_id: deps.random.uuid(),
     checkout_id: shopper.id,
@@ -93,6 +96,10 @@ test('a new passkey cannot approve what needs two people, as the first or the se
     'approve a refund': (acting) => approveRefund(acting, 'nomsa', refund),
     'ask for a refund': (acting) => requestRefund(acting, 'nomsa', ask),
     'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id, wanted),
+    'invite a person': (acting) =>
+      requestInvitation(acting, 'nomsa', { ...wanted, email: 'new@example.com' }),
+    'widen access': (acting) => changeAccess(acting, 'nomsa', viewer.id, { roles: ['support'] }),
+    'take an alert': (acting) => takeAlert(acting, 'nomsa', alert),
     'close an alert': (acting) => closeAlert(acting, 'nomsa', alert, 'Agreed.'),
     'raise the threshold': (acting) =>
       changeRules(acting, 'nomsa', { id: other, four_eyes_above: 'none', mayLiftReview: true }),
@@ -229,22 +236,26 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
     roles: ['viewer'],
     merchant_ids: [paying.account.merchant.id],
   });
-  await pool.query(
-    `with added as (
-       insert into passkeys
-         (id, person_id, credential_id, public_key, counter, transports, name, created_at)
-       values (gen_random_uuid(), $1::uuid, $1::uuid::text, '\\x00', 0, '{}', 'Phone', $2) returning id)
-     update console_sessions set passkey_id = (select id from added) where person_id = $1::uuid`,
-    [viewer.id, timestamp(clock.now())],
-  );
+  const admin = await addPerson(paying.service, { roles: ['admin'] });
+  for (const { id } of [viewer, admin]) {
+    await pool.query(
+      `with added as (
+         insert into passkeys
+           (id, person_id, credential_id, public_key, counter, transports, name, created_at)
+         values (gen_random_uuid(), $1::uuid, $1::uuid::text, '\\x00', 0, '{}', 'Phone', $2)
+         returning id)
+       update console_sessions set passkey_id = (select id from added) where person_id = $1::uuid`,
+      [id, timestamp(clock.now())],
+    );
+  }
   clock.advance({ hours: 25 });
   const signInAgain = () =>
     pool.query(
       `update console_sessions set ended_at = null, seen_at = $2, proof_at = $2,
-         expires_at = $2::timestamptz + interval '1 hour' where person_id = $1`,
-      [viewer.id, timestamp(clock.now())],
+         expires_at = $2::timestamptz + interval '1 hour' where person_id = any($1)`,
+      [[viewer.id, admin.id], timestamp(clock.now())],
     );
-  const admin = await addPerson(paying.service, { roles: ['admin'] });
+  await signInAgain();
   const change = async (body: object) => {
     clock.advance({ seconds: 1 });
     const answer = await ask(console, admin, 'PATCH', `/api/people/${viewer.id}`, { body });

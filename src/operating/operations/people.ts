@@ -1,4 +1,3 @@
-import { explainBadReleaser } from '#operating/people/invite-person.ts';
 import {
   findPerson,
   identityOf,
@@ -9,6 +8,7 @@ import {
   type Person as PersonRow,
 } from '#operating/people/person.sql.ts';
 import { listInvitations, type PersonLink } from '#operating/people/person-link.sql.ts';
+import { explainBadReleaser } from '#operating/people/released-access.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';

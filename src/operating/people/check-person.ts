@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Handle } from '#platform/database/database.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Access } from './manage-people.ts';
+import { operatorRoles } from './permission.ts';
+import { listKnownMerchants } from './person.sql.ts';
 
 const nameMax = 100;
 
@@ -33,6 +37,27 @@ export function checkName(text: string): string {
     throw new OperatorError(`A name has 1 to ${nameMax} characters, without control characters.`);
   }
   return name;
+}
+
+export function checkAccess({ roles, merchant_ids }: Access): Access {
+  const unknown = roles.filter((role) => !operatorRoles.includes(role as never));
+  if (unknown.length > 0 || roles.length === 0) {
+    const found = unknown.length > 0 ? `There is no role "${unknown.join(', ')}". ` : '';
+    throw new OperatorError(`${found}Give one or more of ${operatorRoles.join(', ')}.`);
+  }
+  if (merchant_ids?.length === 0)
+    throw new OperatorError('Name at least one merchant, or give access to all of them.');
+  return {
+    roles: operatorRoles.filter((role) => roles.includes(role)),
+    merchant_ids: merchant_ids && [...new Set(merchant_ids.map((id) => id.toLowerCase()))].sort(),
+  };
+}
+
+export async function checkMerchants(db: Handle, ids: string[] | null): Promise<void> {
+  if (ids === null) return;
+  const known = await listKnownMerchants(db, ids.filter(isUuid));
+  const unknown = ids.filter((id) => !known.includes(id));
+  if (unknown.length > 0) throw new OperatorError(`There is no merchant ${unknown.join(', ')}.`);
 }
 
 /** The access that an administrator read. If the name is absent, it is not compared. */

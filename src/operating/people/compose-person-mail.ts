@@ -95,7 +95,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   bank_confirmed: ({ by, when, facts }) => ({
     subject: `The bank account of ${oneLine(facts.merchant ?? '')} was confirmed`,
     text: [
-      `${by} confirmed at ${when} the bank account that ends in ${facts.account}. Payouts go there from now on.`,
+      `${by} confirmed at ${when} the bank account that ends in ${facts.account}. Payouts go there from ${facts.payable_from ? dayOf(facts.payable_from) : 'now'} on.`,
     ],
     about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
   }),

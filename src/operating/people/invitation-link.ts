@@ -117,6 +117,14 @@ export async function separateInvitations(
   if (released) await copyReleased(deps, db, released, other, now);
 }
 
+/** The merchants whose people a person manages, in any of their accesses. */
+export async function listManaged(db: Handle, person_id: string): Promise<string[]> {
+  const accesses = await listAccesses(db, person_id);
+  return accesses
+    .filter(({ roles }) => permissionsOf(roles, false).includes('people.manage'))
+    .flatMap(({ merchant_ids }) => merchant_ids ?? []);
+}
+
 async function divide(
   db: Handle,
   { by_staff, made_by_person_id }: PersonLink,
@@ -126,10 +134,7 @@ async function divide(
   const others = other.merchant_ids ?? [];
   const own = (first.merchant_ids ?? []).filter((id) => !others.includes(id));
   const isForAll = by_staff || made_by_person_id === null || first.registered_at === null;
-  const accesses = isForAll ? [] : await listAccesses(db, made_by_person_id);
-  const managed = accesses
-    .filter(({ roles }) => permissionsOf(roles, false).includes('people.manage'))
-    .flatMap(({ merchant_ids }) => merchant_ids ?? []);
+  const managed = isForAll ? [] : await listManaged(db, made_by_person_id);
   const gets = (ids: string[]) => isForAll || ids.some((id) => managed.includes(id));
   // A merchant that the person does not have yet goes to the inviter's part.
   const isOther = (id: string) => (gets(own) ? others.includes(id) : !own.includes(id));

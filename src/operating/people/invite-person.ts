@@ -14,15 +14,20 @@ import {
 } from '#record/actions/operate.ts';
 import { mustBeApprover } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { checkEmail, checkName, isAsRead, type ReadAccess } from './check-person.ts';
+import {
+  checkAccess,
+  checkEmail,
+  checkMerchants,
+  checkName,
+  isAsRead,
+  type ReadAccess,
+} from './check-person.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken, newToken } from './console-session.ts';
 import { endOf, insertInvitation, mailLink } from './invitation-link.ts';
 import {
   type Access,
   accessOf,
-  checkAccess,
-  checkMerchants,
   confirms,
   explainUnconfirmed,
   giverOf,
@@ -56,9 +61,15 @@ import {
   type InvitedAccess,
   insertPersonLink,
   listInvitations,
-  type PersonLink,
 } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
+import {
+  type Confirmation,
+  confirmationOf,
+  explainBadReleaser,
+  separateInvited,
+  unconfirmedAt,
+} from './released-access.ts';
 
 export type InviteDeps = OperatorDeps & QueueDeps & { log: Logger; console: ConsolePlaces };
 type Wanted = Access & { email: string; name?: string | undefined };
@@ -81,7 +92,8 @@ export async function invitePerson(
     const { known, isNew, giver } = await admit(deps, db, invited, now);
     const by_staff = confirms(giver);
     const isReplaced = await replacesSignInMethods(db, known, by_staff);
-    const terms = { giver, isReplaced, link: 'command line' as const, now };
+    const unconfirmed = unconfirmedBy(deps, giver, now);
+    const terms = { giver, isReplaced, link: 'command line' as const, unconfirmed, now };
     const given = isNew
       ? null
       : await giveAccess(deps, db, operator, known, wantedOf(invited), terms);
@@ -103,8 +115,10 @@ export async function invitePerson(
  * invited person by mail. If mail is off, the invitation waits for a second administrator. It also
  * waits if it would replace the person's sign-in methods: otherwise the inviter could impersonate
  * that colleague. While it waits, the person's access stays as it is, so that no administrator can
- * lock others out alone. A merchant's administrator who invites an e-mail address with access
- * elsewhere gets the same answer as for a new person.
+ * lock others out alone. One of the service's staff can invite only once they can be the second
+ * approver: otherwise a person who was invited a moment ago could invite the next one, and the
+ * first inviter could close that alert. A merchant's administrator who invites an e-mail address
+ * with access elsewhere gets the same answer as for a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -120,6 +134,7 @@ export async function requestInvitation(
     if (isRepeated) refuseOtherTerms(giver, known, invited);
     const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
     const by_staff = confirms(giver);
+    if (by_staff) mustBeApprover(deps);
     const isReplaced = await replacesSignInMethods(db, known, by_staff);
     const isHeld = !deps.sendsMessages || isReplaced;
     if (isHeld) await deleteHeldLinks(db, known.id, { isStaff: by_staff });
@@ -128,6 +143,9 @@ export async function requestInvitation(
         ? null
         : await giveAccess(deps, db, operator, known, access, {
             ...{ giver, isReplaced, link: 'mail', now },
+            // Another link does not confirm a person. They may be a second address of the
+            // merchant's administrator who first invited them.
+            unconfirmed: by_staff ? confirmationOf(known) : unconfirmedBy(deps, giver, now),
           });
     const person = given?.person ?? known;
     if (isReplaced) await tellRequested(deps, db, operator, known, access, now);
@@ -159,7 +177,7 @@ export async function requestInvitation(
  * second administrator gets it. That administrator could register with it, so the person can be the
  * second approver only once another administrator has confirmed them. The inviter never sees the
  * link. `was` is the access that the second administrator read, at the console with the name;
- * nothing else is released.
+ * nothing else is released. A merchant's invitation gives it at the inviter's merchants only.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -170,33 +188,35 @@ export async function releaseInvitation(
   const token = newToken(deps.random);
   const mailId = deps.random.uuid();
   return await operate(deps, operator, 'operators release', async (db, now) => {
-    const known = await mustLockId(db, id);
+    const found = await mustLockId(db, id);
     const [held] = await listInvitations(db, [id], now);
     if (!held || held.released_at !== null) {
       throw new OperatorError(
-        `No invitation for ${known.email} is waiting for a second administrator.`,
+        `No invitation for ${found.email} is waiting for a second administrator.`,
       );
     }
     const giver = await giverOf(deps, db);
     const releaser = { operator, person_id: personOf(deps), isStaff: confirms(giver) };
-    const bad = explainBadReleaser(held, known, releaser);
+    const bad = explainBadReleaser(held, found, releaser);
     if (bad !== null) throw new OperatorError(bad);
-    if (await isOfStaff(db, known)) {
+    if (await isOfStaff(db, found)) {
       throw new OperatorError(
-        `${known.email} is one of the service’s staff and has all merchants. Revoke this invitation.`,
+        `${found.email} is one of the service’s staff and has all merchants. Revoke this invitation.`,
       );
     }
-    const access: InvitedAccess = held.access ?? accessOf(known);
-    refuseToManage(giver, known);
-    refuseBeyondOwn(giver, access);
-    if (!isAsRead(was, { ...access, name: access.name ?? known.name })) {
+    const asked: InvitedAccess = held.access ?? accessOf(found);
+    refuseToManage(giver, found);
+    refuseBeyondOwn(giver, asked);
+    if (!isAsRead(was, { ...asked, name: asked.name ?? found.name })) {
       throw new OperatorError('This invitation was changed in the meantime. Look at it again.');
     }
     mustBeApprover(deps);
     const { by_staff } = held;
+    const { known, access } = await separateInvited(deps, db, { found, asked, held, now });
     const isReplaced = await replacesSignInMethods(db, known, by_staff);
     const link = wayOf(deps);
-    const terms = { giver, isReplaced, link, now };
+    const unconfirmed = unconfirmedAt(held, { known, access, now });
+    const terms = { giver, isReplaced, link, unconfirmed, now };
     const given = await giveAccess(deps, db, operator, known, access, terms);
     const { person } = given;
     const expires_at = endOf(now);
@@ -225,27 +245,6 @@ type LinkWay = 'mail' | 'command line' | 'console';
 function wayOf(deps: InviteDeps): LinkWay {
   if (deps.sendsMessages) return 'mail';
   return personOf(deps) === null ? 'command line' : 'console';
-}
-
-/**
- * Why this operator may not approve an invitation as its second administrator, or null. Only the
- * service's staff may do so for a merchant's people, because only staff can see whether a person
- * has access elsewhere.
- */
-export function explainBadReleaser(
-  link: Pick<PersonLink, 'made_by' | 'made_by_person_id'>,
-  person: Pick<Person, 'id' | 'identity_id'>,
-  releaser: { operator: string; person_id: string | null; isStaff: boolean },
-): string | null {
-  const { operator, person_id, isStaff } = releaser;
-  const isMaker =
-    person_id !== null && link.made_by_person_id !== null
-      ? person_id === link.made_by_person_id
-      : operator === link.made_by;
-  if (isMaker) return 'You made this invitation, so another administrator has to release it.';
-  if (person_id === identityOf(person)) return 'You cannot release your own invitation.';
-  if (!isStaff) return 'Only an administrator of the payment service can release this invitation.';
-  return null;
 }
 
 type Invited = Access & { id: string; email: string; name: string | undefined };
@@ -381,13 +380,20 @@ async function giveAccess(
   operator: string,
   known: Person,
   { name, roles, merchant_ids }: InvitedAccess,
-  terms: { giver: Access | null; isReplaced: boolean; link: LinkWay; now: Timestamp },
+  terms: {
+    giver: Access | null;
+    isReplaced: boolean;
+    link: LinkWay;
+    /** The confirmation that the person then has, unless the administrator sees their link. */
+    unconfirmed: Confirmation;
+    now: Timestamp;
+  },
 ): Promise<Given> {
   const { giver, isReplaced, link, now } = terms;
   const isSeen = link === 'console';
   const unconfirmed = isSeen
     ? { unconfirmed_since: now, unconfirmed_by: personOf(deps) }
-    : unconfirmedAfter(deps, giver, known, now);
+    : terms.unconfirmed;
   const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
@@ -404,21 +410,6 @@ async function giveAccess(
   // confirmation too.
   if (isSeen) await updateAccesses(db, identity, unconfirmed);
   return { person, before, isReplaced, ...(await revokeSignInMethods(db, identity, now)) };
-}
-
-/**
- * A new link for a person who was never confirmed does not confirm them: they may be a second
- * address of the merchant's administrator who asked for the link.
- */
-function unconfirmedAfter(
-  deps: InviteDeps,
-  giver: Access | null,
-  { unconfirmed_since, unconfirmed_by }: Person,
-  now: Timestamp,
-): Pick<Person, 'unconfirmed_since' | 'unconfirmed_by'> {
-  return giver !== null && confirms(giver) && unconfirmed_since !== null
-    ? { unconfirmed_since, unconfirmed_by }
-    : unconfirmedBy(deps, giver, now);
 }
 
 function detailsOf(

@@ -14,20 +14,20 @@ import {
   showOperator,
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
+import { mustBeApprover } from '#record/actions/second-person.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { checkName, foldAddress } from './check-person.ts';
+import { checkAccess, checkMerchants, checkName, foldAddress } from './check-person.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
 import type { SecondPersonSettings } from './console-session.ts';
 import { type SeparateDeps, separateInvitations } from './invitation-link.ts';
 import { deletePasskeysOf, listWithPasskey } from './passkey.sql.ts';
-import { operatorRoles, permissionsOf } from './permission.ts';
+import { permissionsOf } from './permission.ts';
 import {
   findPerson,
   identityOf,
   insertPerson,
   listAccesses,
-  listKnownMerchants,
   listLiveAccesses,
   lockAdministrators,
   lockPerson,
@@ -49,7 +49,9 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
  * person and the operators are told, as after an invitation. If it gains a right or a merchant, the
  * person can be the second approver only after some time, and if a merchant's administrator made
  * the change, the service's staff must also confirm them. A role that adds no right has neither
- * effect: otherwise an administrator could disqualify another one and then remove them.
+ * effect: otherwise an administrator could disqualify another one and then remove them. Only an
+ * administrator of all merchants who can be the second approver gives more access, as with an
+ * invitation.
  */
 export async function changeAccess(
   deps: SeparateDeps & SecondPersonSettings & { log: Logger },
@@ -79,7 +81,8 @@ export async function changeAccess(
       await refuseToStayAlone(deps, db, { administrators, person, now });
     }
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
-    const gains = gainsMerchants(before, access) || hasMoreRights(access, before);
+    const gains = gainsAccess(before, access);
+    if (gains && confirms(giver)) mustBeApprover(deps);
     // A change by the service's staff does not confirm a person, because they may have looked only
     // at the roles. A person who is already waiting for confirmation keeps the name of the
     // administrator who may not confirm them.
@@ -105,6 +108,10 @@ const gainsMerchants = (
   { merchant_ids: before }: Access,
   { merchant_ids: after }: Access,
 ): boolean => before !== null && (after === null || after.some((id) => !before.includes(id)));
+
+/** Whether a change of access gives a right or a merchant that the person did not have. */
+export const gainsAccess = (before: Access, after: Access): boolean =>
+  gainsMerchants(before, after) || hasMoreRights(after, before);
 
 const grows = (before: Access, after: Access): boolean =>
   gainsMerchants(before, after) || after.roles.some((role) => !before.roles.includes(role));
@@ -225,7 +232,7 @@ async function tellRevoked(
  * their part, in a separate row, so that neither side learns of the other. The caller holds the
  * person's lock.
  */
-async function separateOwn(
+export async function separateOwn(
   deps: SeparateDeps,
   db: Handle,
   { giver, person, now }: { giver: Access | null; person: Person; now: Timestamp },
@@ -476,25 +483,4 @@ export function refuseOwnAccess(deps: OperatorDeps, person: Person): void {
   if (identityOf(person) === personOf(deps)) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');
   }
-}
-
-export function checkAccess({ roles, merchant_ids }: Access): Access {
-  const unknown = roles.filter((role) => !operatorRoles.includes(role as never));
-  if (unknown.length > 0 || roles.length === 0) {
-    const found = unknown.length > 0 ? `There is no role "${unknown.join(', ')}". ` : '';
-    throw new OperatorError(`${found}Give one or more of ${operatorRoles.join(', ')}.`);
-  }
-  if (merchant_ids?.length === 0)
-    throw new OperatorError('Name at least one merchant, or give access to all of them.');
-  return {
-    roles: operatorRoles.filter((role) => roles.includes(role)),
-    merchant_ids: merchant_ids && [...new Set(merchant_ids.map((id) => id.toLowerCase()))].sort(),
-  };
-}
-
-export async function checkMerchants(db: Handle, ids: string[] | null): Promise<void> {
-  if (ids === null) return;
-  const known = await listKnownMerchants(db, ids.filter(isUuid));
-  const unknown = ids.filter((id) => !known.includes(id));
-  if (unknown.length > 0) throw new OperatorError(`There is no merchant ${unknown.join(', ')}.`);
 }

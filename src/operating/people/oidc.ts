@@ -2,6 +2,7 @@ import type { Configuration } from 'openid-client';
 import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { operate } from '#record/actions/operate.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
@@ -21,7 +22,14 @@ import {
 } from './person.sql.ts';
 import { deleteUnusedLinks, listLiveInvitations } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
-import { accepting, type Browser, findAccess, type Opened, open } from './sign-in.ts';
+import {
+  accepting,
+  type Browser,
+  findAccess,
+  type Opened,
+  open,
+  tellSignInMethod,
+} from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
 /** An OpenID Connect issuer that identifies people. Their rights are decided here. */
@@ -38,6 +46,7 @@ export type OidcSettings = {
 export type OidcDeps = WebauthnDeps &
   SecondPersonSettings & {
     sealing: Sealing;
+    log: Logger;
     console: { url: string; oidc: OidcSettings | null };
   };
 
@@ -247,7 +256,8 @@ async function tie(
   if (!found) throw new NotRecognised('the session has ended');
   const { email, id: person_id } = found.person;
   const origin = originOf(deps, found, browser.address);
-  await operate({ ...deps, origin }, email, 'issuer tie', async (db, at) => {
+  const acting = { ...deps, origin };
+  await operate(acting, email, 'issuer tie', async (db, at) => {
     const person = await lockPerson(db, person_id);
     if (!person || !(await findOpenSession(db, session_id, at)))
       throw new NotRecognised('the session has ended');
@@ -259,6 +269,8 @@ async function tie(
       throw new NotRecognised('the issuer gave another address, or one that is not verified');
     await writeTie(deps, db, settings, browser, { person_id, subject, at });
     const { access_id } = found.session;
+    const did = `linked an account at ${settings.issuer}`;
+    await tellSignInMethod(acting, db, { operator: email, access_id, did });
     return { subject_id: access_id, details: { issuer: settings.issuer }, result: undefined };
   });
 }

@@ -3,6 +3,7 @@ import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts'
 import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
 import {
   accessIdOf,
   type OperatorDeps,
@@ -11,6 +12,7 @@ import {
   SessionEnded,
 } from '#record/actions/operate.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { checkName } from './check-person.ts';
 import { mayUse } from './console-place.ts';
 import {
@@ -365,9 +367,11 @@ export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
   return await offerRegistration(deps, person, passkeys);
 }
 
+type TellDeps = WebauthnDeps & Pick<OperatorDeps, 'origin'> & { log: Logger };
+
 /** Adds a passkey for a person who is signed in. */
 export async function addPasskey(
-  deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
+  deps: TellDeps,
   operator: string,
   { id: session_id, person_id }: ConsoleSession,
   wanted: { name: string; response: RegistrationResponseJSON },
@@ -386,7 +390,29 @@ export async function addPasskey(
     await moveRegistered(db, session.access_id, now);
     const facts = { passkey: name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_added', facts, at: now });
+    await tellSignInMethod(deps, db, {
+      operator,
+      access_id: session.access_id,
+      did: 'added a passkey',
+    });
     return { subject_id: session.access_id, details: { name }, result: undefined };
+  });
+}
+
+/**
+ * Informs the operators that a session added a sign-in method. Another person may have used it
+ * while it was open, and then be the second approver as that colleague.
+ */
+export async function tellSignInMethod(
+  deps: TellDeps,
+  db: Handle,
+  { operator, access_id, did }: { operator: string; access_id: string; did: string },
+): Promise<void> {
+  const { address } = addressOf(deps);
+  const from = address === undefined ? '' : ` from the address ${address}`;
+  await raiseAlert(deps, db, {
+    ...{ kind: 'sign_in_method_added', subject_id: access_id, caused_by: operator },
+    detail: `${operator} ${did}${from}. Ask them, over a channel other than mail. If they did not do this, revoke their access and review what they have done since.`,
   });
 }
 
@@ -418,7 +444,7 @@ export async function removePasskey(
 }
 
 /** The network address of the person at the console, for the mail to them. */
-const addressOf = ({ origin }: Pick<OperatorDeps, 'origin'>) =>
+const addressOf = ({ origin }: Pick<OperatorDeps, 'origin'>): { address?: string } =>
   origin && 'address' in origin ? { address: origin.address } : {};
 
 async function keepPasskey(

@@ -37,6 +37,7 @@ export const alertKinds = {
   person_invited: 'by a person',
   access_widened: 'by a person',
   ways_in_replaced: 'by a person',
+  sign_in_method_added: 'by a person',
   person_revoked: 'by a person',
   access_ended: 'at once',
   record_end: 'at once',

@@ -34,6 +34,8 @@ export type MerchantFacts = {
   host?: string;
   /** The credential that expires. */
   credential?: string;
+  /** The day from which a bank account can be paid. Absent if that is at once. */
+  payable_from?: string;
   /** The first and the last day of an export. */
   from?: string;
   to?: string;

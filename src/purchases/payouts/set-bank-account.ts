@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { findMerchantRow, lockMerchant } from '#merchants/merchant.sql.ts';
-import { type MerchantRow, onOwnClock } from '#merchants/merchant.ts';
+import { type Merchant, type MerchantRow, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -30,6 +30,8 @@ import {
   isAddress,
   type WantedAccount,
 } from './bank-account.ts';
+import { readCalendar } from './make-payouts.ts';
+import { accountPayableFrom, type NewAccountWait } from './payout.ts';
 
 /** A bank account without its whole number, which only the file for the bank contains. */
 export type ShownAccount = Omit<BankAccount, 'sealed_account' | 'wrong_numbers'>;
@@ -136,7 +138,7 @@ function refuseToReplaceUnseen(newest: BankAccount | null, replaces: number | un
  * over.
  */
 export async function confirmAccount(
-  deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing },
+  deps: OperatorDeps & MerchantMailDeps & NewAccountWait & { sealing: Sealing },
   operator: string,
   merchant_id: string,
   { number, account_number }: { number: number; account_number: string },
@@ -175,14 +177,14 @@ export async function confirmAccount(
     const confirmer = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
     const confirmed = await moveConfirmed(db, newest, { ...confirmer, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has already confirmed it.');
-    const facts = { merchant: merchant.name, account: last4 };
-    const mail = {
-      merchant_id: id,
-      kind: 'bank_confirmed' as const,
-      facts,
-      by: personOf(deps),
-      at,
+    const payable_from = await payableDay(deps, db, merchant);
+    const facts = {
+      merchant: merchant.name,
+      account: last4,
+      ...(payable_from && { payable_from }),
     };
+    const by_id = personOf(deps);
+    const mail = { merchant_id: id, kind: 'bank_confirmed' as const, facts, by: by_id, at };
     await deps.mailMerchant(db, mail);
     const details = { number, last4, before };
     return { subject_id: id, details, result: shown(confirmed) };
@@ -191,6 +193,18 @@ export async function confirmAccount(
   throw new OperatorError(
     'This is not the account number that was proposed. Nothing was confirmed. Ask the merchant for the number; if the proposal is wrong, propose the right one.',
   );
+}
+
+/** The day from which an account that is confirmed now can be paid. Null if that is at once. */
+async function payableDay(
+  wait: NewAccountWait,
+  db: Handle,
+  merchant: Merchant,
+): Promise<string | null> {
+  if (wait.newAccountBusinessDays === 0) return null;
+  const now = merchant.now();
+  const from = accountPayableFrom(await readCalendar(db, merchant, now), wait, now);
+  return merchant.localDate(from).toString();
 }
 
 const wrongNumbersMax = 5;

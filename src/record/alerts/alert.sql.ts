@@ -185,7 +185,10 @@ export async function moveAlertTaken(
   await db.updateTable('alerts').set(taken).where('id', '=', id).execute();
 }
 
-/** Closes an alert that is open or taken. A closed alert need not be posted any more. */
+/**
+ * Closes an alert that is open or taken. A closed alert need not be posted any more, unless an
+ * operator caused it: two operators together must not hide an action from the others.
+ */
 export async function moveAlertClosed(
   db: Handle,
   id: string,
@@ -198,7 +201,7 @@ export async function moveAlertClosed(
 ): Promise<void> {
   await db
     .updateTable('alerts')
-    .set({ ...closed, due_at: null })
+    .set({ ...closed, due_at: sql`case when caused_by is not null then due_at end` })
     .where('id', '=', id)
     .execute();
 }

@@ -22,6 +22,7 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
     const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
     if (bad !== null) throw new OperatorError(bad);
+    if (alert.caused_by !== null) mustBeApprover(deps);
     if (alert.taken_by !== null && alert.taken_by !== operator) {
       throw new OperatorError(
         `${alert.taken_by} took this alert at ${alert.taken_at}. Ask them, or close it.`,

@@ -12,7 +12,13 @@ import { resend } from './attempts.tsx';
 type Place = { label: string; href: string };
 
 type Can = ReturnType<typeof useCan>;
-const people = ['person_invited', 'access_widened', 'ways_in_replaced', 'person_revoked'];
+const people = [
+  'person_invited',
+  'access_widened',
+  'ways_in_replaced',
+  'sign_in_method_added',
+  'person_revoked',
+];
 
 /** The page on which a person can end the cause of an alert, if they may see it. */
 function placeOf(row: AlertRow, can: Can): Place | null {

@@ -10,6 +10,7 @@ import { findPersonByEmail } from '#operating/people/person.sql.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
+import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import {
   confirmAccount,
   proposeAccount,
@@ -22,7 +23,10 @@ import { listTerms } from '#record/ledger/settlement.sql.ts';
 /** The two operators of the story, as names at the command line. */
 export const [firstOperator, secondOperator] = ['lindiwe', 'marius'] as const;
 
-export type PrepareDeps = IntegrationDeps & InviteDeps & MerchantMailDeps & { log: Logger };
+export type PrepareDeps = IntegrationDeps &
+  InviteDeps &
+  MerchantMailDeps &
+  NewAccountWait & { log: Logger };
 
 /** Gives the merchant credentials for the story, and everything that it needs to be paid out. */
 export async function prepareMerchant(
