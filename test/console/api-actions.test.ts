@@ -38,6 +38,7 @@ import {
   openDispute,
   partsOf,
   planOf,
+  refundNow,
   wholeTerms,
 } from '../support/money.ts';
 import {
@@ -166,6 +167,22 @@ describe('a message to a shopper', () => {
     );
     const texts = after.timeline.map(({ description }: { description: string }) => description);
     assert.ok(texts.includes('message sent again: receipt with the plan'));
+  });
+
+  test('about a payment that a refund cancelled is not shown as one to send', async () => {
+    const support = await person('support');
+    const shopper = await paid(3);
+    const reminders = async () => {
+      const url = `/api/checkouts/${shopper.id}`;
+      const { body } = await askExactly(console(), support, 'GET', url);
+      return body.timeline.filter(
+        ({ description }: { description: string }) =>
+          description === 'message to send: payment is due soon',
+      ).length;
+    };
+    assert.equal(await reminders(), 2);
+    await refundNow(paying, shopper, 150_000);
+    assert.equal(await reminders(), 0);
   });
 
   test('that a server refused is an alert until a later one is sent', async () => {

@@ -791,10 +791,15 @@ describe('the overview', () => {
       [home.week, home.week_before],
       [sum(days.slice(-7)), sum(days.slice(-14, -7))],
     );
-    const { next_payout: next } = await get(`/api/merchants/${id}/balance`, staff);
+    const balance = await get(`/api/merchants/${id}/balance`, staff);
+    const next = balance.next_payout;
     const isPaid = next !== null && next.amount > 0;
     const wanted = isPaid ? { business_on: next.business_on, amount: next.amount } : null;
     assert.deepEqual(home.next_payout, wanted);
+    assert.ok(balance.payout_count > 0);
+    assert.deepEqual(home.unpaid_payouts, {
+      ...{ count: balance.payout_count, amount: balance.sums.payouts },
+    });
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query(
       `select exists (select from refund_requests where merchant_id = $1) as refund_requested,
@@ -808,7 +813,8 @@ describe('the overview', () => {
     );
     assert.deepEqual(home.go_live, rows[0]);
     const support = await addPerson(paying.service, { roles: ['support'], merchant_ids: [id] });
-    assert.equal((await get(`/api/home?merchant=${id}`, support)).next_payout, null);
+    const { next_payout, unpaid_payouts } = await get(`/api/home?merchant=${id}`, support);
+    assert.deepEqual([next_payout, unpaid_payouts], [null, null]);
     const other = `/api/home?merchant=${theirs.merchant.id}`;
     assert.equal((await ask(console(), staff, 'GET', other)).status, 404);
   });

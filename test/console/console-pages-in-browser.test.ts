@@ -115,6 +115,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const request = { name: /^Signed request received/ };
     assert.equal(await shop.page.getByRole('link', request).count(), 0);
     await shop.page.getByRole('link', { name: /^Refund tried/ }).waitFor();
+    await shop.page.getByRole('link', { name: /^\d+ payments? (is|are) overdue/ }).waitFor();
   });
 
   test('a person with several shops reads the orders of the shop that is named', async (t) => {

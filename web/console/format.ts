@@ -20,6 +20,11 @@ export function roundMoney(cents: number, currency = home.currency, locale = hom
 
 export const count = (value: number) => new Intl.NumberFormat('en-ZA').format(value);
 
+const countries = new Intl.DisplayNames('en', { type: 'region' });
+
+/** `South Africa` for `ZA`. An operator may have named a territory that is not a country. */
+export const countryName = (code: string) => (/^[A-Z]{2}$/.test(code) ? countries.of(code) : code);
+
 export function percent(share: number | null): string {
   if (share === null) return '–';
   // A rate just below 100 % must not be shown as 100 %.
@@ -53,10 +58,10 @@ export function exactTime(at: string, timeZone = home.time_zone): string {
 export const longTime = (at: string, timeZone = home.time_zone) =>
   exactTime(at, timeZone).replace(/:\d\d$/, '');
 
-/** `15 Nov, 14:02`, with the year if it is not this year. */
-export function shortTime(at: string, timeZone = home.time_zone): string {
+/** `15 Nov, 14:02`, with the year if it is not the year of `now`. */
+export function shortTime(at: string, timeZone = home.time_zone, now = Date.now()): string {
   const date = new Date(at);
-  const withYear = date.getUTCFullYear() !== new Date().getUTCFullYear();
+  const withYear = date.getUTCFullYear() !== new Date(now).getUTCFullYear();
   return dateFormat(`short ${timeZone} ${withYear}`, {
     day: 'numeric',
     month: 'short',

@@ -4,7 +4,7 @@ import { showMoney } from '#platform/shared/money.ts';
 import { plural } from '#platform/shared/plural.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
-import type { Collection } from '#purchases/instalments/instalment.ts';
+import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
 import type { Message, MessageKind } from '#purchases/messages/message.ts';
 import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
 import type { RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
@@ -90,17 +90,27 @@ export const presentMessage = (message: Message): TimelineEntry => {
 };
 
 /**
+ * Whether a message is a reminder of a payment that a refund has cancelled. The worker skips it when
+ * it falls due, which may be years from now.
+ */
+const isObsolete = ({ kind, status, facts }: Message, instalments: Instalment[]) =>
+  kind === 'charge_soon' &&
+  status === 'pending' &&
+  instalments.some((one) => one.number === facts.instalment && one.status === 'cancelled');
+
+/**
  * Entries for messages to the shopper, the shopper's questions and operators' notes. The command
  * line does not show them.
  */
 export function extrasOf({
   messages,
+  instalments,
   notes,
   conversation,
   show,
 }: CheckoutHistory): TimelineEntry[] {
   return [
-    ...messages.map(presentMessage),
+    ...messages.filter((message) => !isObsolete(message, instalments)).map(presentMessage),
     ...notes.map(({ at, name, text }) => entryOf('note', at, text, 'neutral', name)),
     ...conversation.map(({ at, person_id, name, text }) => {
       if (name === null) return entryOf('conversation', at, text, 'waiting', 'the shopper');

@@ -38,6 +38,8 @@ export const Home = Type.Object({
    * payouts.
    */
   next_payout: nullable(Type.Object({ business_on: Day, amount: Cents })),
+  /** The payouts that were made and not paid yet. Null if the person may not read payouts. */
+  unpaid_payouts: nullable(Type.Object({ count: Type.Integer(), amount: Cents })),
   /** Sales of the last seven days including today, and of the seven days before. */
   week: Sales,
   week_before: Sales,

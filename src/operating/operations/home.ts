@@ -61,10 +61,16 @@ export async function readHome(
     };
   });
   if (!found) throw noMerchant(id);
-  const next = may('payouts.read') ? (await readBalance(viewer, id)).next_payout : null;
-  const { business_on, amount } = next ?? {};
-  const isPaid = business_on !== undefined && amount !== undefined && amount > 0;
-  return { ...found, next_payout: isPaid ? { business_on, amount } : null };
+  if (!may('payouts.read')) return { ...found, next_payout: null, unpaid_payouts: null };
+  const { next_payout: next, payout_count, sums } = await readBalance(viewer, id);
+  return {
+    ...found,
+    next_payout:
+      next !== null && next.amount > 0
+        ? { business_on: next.business_on, amount: next.amount }
+        : null,
+    unpaid_payouts: { count: payout_count, amount: sums.payouts },
+  };
 }
 
 /** A shop that sells only by link has no server, so the steps for a server do not apply to it. */

@@ -37,7 +37,7 @@ export const moneyDayList = defineList({
     ['Merchant', (row) => row.merchant_name],
     amount('Sold', 'sold'),
     amount('Collected', 'collected'),
-    amount('Refunded', 'refunded'),
+    amount('Returned to cards', 'refunded'),
     amount('Disputed', 'disputed'),
     amount('Fees', 'fees'),
     amount('VAT', 'vat'),

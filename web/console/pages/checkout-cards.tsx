@@ -3,7 +3,7 @@ import type { CheckoutDetails } from '#operating/operations/checkout.schema.ts';
 import { languageNames } from '#platform/shared/language.ts';
 import { plural, sentence, words } from '../format.ts';
 import { Attempts } from '../parts/attempts.tsx';
-import { Card, Facts, Id, Status, Table, Time } from '../parts/basics.tsx';
+import { Card, clockOf, Email, Facts, Id, Status, Table, Time } from '../parts/basics.tsx';
 import { useCan } from '../session.tsx';
 import { DisputeStatus } from './disputes.tsx';
 import { RefundStatus } from './refunds.tsx';
@@ -12,7 +12,6 @@ type CardProps = { of: CheckoutDetails; show: (cents: number) => string };
 type Callback = NonNullable<CheckoutDetails['callback']>;
 
 export function RefundsCard({ of: checkout, show }: CardProps) {
-  const zone = checkout.time_zone;
   return (
     <Card title="Refunds" bare>
       <Table label="Refunds" columns={['Requested', { right: 'Amount' }, 'Status', 'By', 'Note']}>
@@ -20,7 +19,7 @@ export function RefundsCard({ of: checkout, show }: CardProps) {
           <tr key={refund.id}>
             <td>
               <Link href={`/refunds?view=${refund.view}&refund=${refund.id}`}>
-                <Time at={refund.created_at} zone={zone} exact />
+                <Time at={refund.created_at} {...clockOf(checkout)} exact />
               </Link>
             </td>
             <td className="right">{show(refund.amount)}</td>
@@ -38,7 +37,6 @@ export function RefundsCard({ of: checkout, show }: CardProps) {
 
 export function DisputesCard({ of: checkout, show }: CardProps) {
   const can = useCan();
-  const zone = checkout.time_zone;
   return (
     <Card title="Disputes" bare>
       <div className="lines">
@@ -50,7 +48,7 @@ export function DisputesCard({ of: checkout, show }: CardProps) {
                 <span className="quiet">
                   {' '}
                   · payment {dispute.instalment} · {words(dispute.reason)} · opened{' '}
-                  <Time at={dispute.created_at} zone={zone} exact />
+                  <Time at={dispute.created_at} {...clockOf(checkout)} exact />
                 </span>
               </span>
               <DisputeStatus of={dispute} />
@@ -107,18 +105,18 @@ export function CallbackCard(props: { of: Callback; owner: CheckoutDetails }) {
 }
 
 export function ShopperCard({ of: checkout }: { of: CheckoutDetails }) {
-  const zone = checkout.time_zone;
   return (
     <Card title="Shopper">
       {checkout.erased_at ? (
         <p className="quiet">
-          The shopper’s data was erased <Time at={checkout.erased_at} zone={zone} exact />.
+          The shopper’s data was erased{' '}
+          <Time at={checkout.erased_at} {...clockOf(checkout)} exact />.
         </p>
       ) : (
         <Facts
           rows={[
             ['Name', checkout.name],
-            ['E-mail', checkout.email],
+            ['E-mail', checkout.email && <Email key="email" of={checkout.email} />],
             ['Telephone', checkout.phone_number],
             ['Address', checkout.billing_address],
             ['Language', checkout.language && languageNames[checkout.language]],
@@ -197,7 +195,6 @@ export function MoneyCard({ of: checkout, show }: CardProps) {
 
 export function DetailsCard({ of: checkout }: { of: CheckoutDetails }) {
   const can = useCan();
-  const zone = checkout.time_zone;
   return (
     <Card title="Details">
       <Facts
@@ -232,9 +229,17 @@ export function DetailsCard({ of: checkout }: { of: CheckoutDetails }) {
             'Request',
             `${checkout.is_v1 ? 'v1' : 'v2'}, ${checkout.signed ? 'signed' : 'not signed'}`,
           ],
-          ['Created', <Time key="created" at={checkout.created_at} zone={zone} exact />],
-          ['Ended', checkout.completed_at && <Time at={checkout.completed_at} zone={zone} exact />],
-          ['Link valid until', <Time key="until" at={checkout.expires_at} zone={zone} exact />],
+          ['Created', <Time key="created" at={checkout.created_at} {...clockOf(checkout)} exact />],
+          [
+            'Ended',
+            checkout.completed_at && (
+              <Time at={checkout.completed_at} {...clockOf(checkout)} exact />
+            ),
+          ],
+          [
+            'Link valid until',
+            <Time key="until" at={checkout.expires_at} {...clockOf(checkout)} exact />,
+          ],
         ]}
       />
     </Card>
@@ -271,7 +276,7 @@ export function Attempted({
         {attempts.map((one) => (
           <tr key={one.id}>
             <td>
-              <Time at={one.created_at} zone={checkout.time_zone} exact />
+              <Time at={one.created_at} {...clockOf(checkout)} exact />
             </td>
             <td>
               {one.what}
@@ -306,7 +311,7 @@ export function Books({
         {checkout.postings.map((posting) => (
           <tr key={posting.id}>
             <td>
-              <Time at={posting.at} zone={checkout.time_zone} exact />
+              <Time at={posting.at} {...clockOf(checkout)} exact />
             </td>
             <td>
               {sentence(words(posting.kind))}

@@ -10,7 +10,7 @@ import type {
 import { get } from '../api.ts';
 import { reasonWords, sentence, words } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
-import { Facts, Notice, Status, Time } from '../parts/basics.tsx';
+import { clockOf, Facts, Notice, Status, Time } from '../parts/basics.tsx';
 import { PagesDialog } from '../parts/pages.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
@@ -46,16 +46,16 @@ const readable = (description: string) =>
 
 export function Timeline(props: { entries: TimelineEntry[]; of: CheckoutDetails }) {
   const { entries, of: checkout } = props;
-  const zone = checkout.time_zone;
+  const clock = clockOf(checkout);
   const can = useCan();
   const [opened, setOpened] = useState<string | null>(null);
   const open = can('messages.read') ? setOpened : null;
   const lineOf = (one: TimelineEntry) => (
-    <Happened key={one.description} of={one} zone={zone} open={open} />
+    <Happened key={one.description} of={one} clock={clock} open={open} />
   );
   return (
     <>
-      <Entries entries={entries} zone={zone} lineOf={lineOf} />
+      <Entries entries={entries} clock={clock} lineOf={lineOf} />
       {opened !== null && <MessageDialog of={checkout} id={opened} close={() => setOpened(null)} />}
     </>
   );
@@ -63,10 +63,10 @@ export function Timeline(props: { entries: TimelineEntry[]; of: CheckoutDetails 
 
 function Entries(props: {
   entries: TimelineEntry[];
-  zone: string;
+  clock: ReturnType<typeof clockOf>;
   lineOf: (entry: TimelineEntry) => ReactNode;
 }) {
-  const { entries, zone, lineOf } = props;
+  const { entries, clock, lineOf } = props;
   return (
     <ol className="timeline">
       {folded(entries.toReversed()).map((run, index) => {
@@ -83,7 +83,7 @@ function Entries(props: {
                   {run.length} {foldOf(entry)}
                   <span className="when">
                     {' '}
-                    · the last <Time at={entry.at} zone={zone} exact />
+                    · the last <Time at={entry.at} {...clock} exact />
                   </span>
                 </summary>
                 {lines}
@@ -98,10 +98,10 @@ function Entries(props: {
 
 function Happened(props: {
   of: TimelineEntry;
-  zone: string;
+  clock: ReturnType<typeof clockOf>;
   open: ((message: string) => void) | null;
 }) {
-  const { of: entry, zone, open } = props;
+  const { of: entry, clock, open } = props;
   const { message_id } = entry;
   return (
     <div>
@@ -111,7 +111,7 @@ function Happened(props: {
           : readable(entry.description)}
       </div>
       <div className="when">
-        <Time at={entry.at} zone={zone} exact />
+        <Time at={entry.at} {...clock} exact />
         {entry.by !== null && ` · ${entry.by}`}
         {open && message_id && (
           <>
@@ -170,7 +170,7 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
               ['State', <Status key="state" of={data.status} />],
               [
                 data.status === 'sent' ? 'Sent' : 'Ended',
-                data.settled_at && <Time at={data.settled_at} zone={checkout.time_zone} exact />,
+                data.settled_at && <Time at={data.settled_at} {...clockOf(checkout)} exact />,
               ],
             ]}
           />

@@ -4,9 +4,10 @@ import type { CheckoutDetails, PlanPayment } from '#operating/operations/checkou
 import { money, sentence, shortDate, words } from '../format.ts';
 import { useQuietAction } from '../parts/actions.tsx';
 import { resend } from '../parts/attempts.tsx';
-import { Card, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Card, clockOf, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { MerchantLink } from '../parts/merchants.tsx';
+import { standingOf } from '../parts/standing.ts';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import {
@@ -37,7 +38,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   const [refunding, setRefunding] = useState(false);
   const [retrying, setRetrying] = useState<Retry | null>(null);
   const { run, busy } = useQuietAction();
-  const { currency, locale, time_zone: zone } = checkout;
+  const { currency, locale } = checkout;
   const show = (cents: number) => money(cents, currency, locale);
   const { callback } = checkout;
   return (
@@ -50,7 +51,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
             <Status of={checkout.status} />
             <MerchantLink of={checkout} />
             <span>
-              created <Time at={checkout.created_at} zone={zone} ahead={checkout.clock_ahead_ms} />
+              created <Time at={checkout.created_at} {...clockOf(checkout)} />
             </span>
             <Id id={checkout.id} />
           </span>
@@ -72,7 +73,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
             <div className="stack">
               <div>
                 <div className="hero-amount">{show(checkout.amount)}</div>
-                <p className="quiet">{standing(checkout, show)}</p>
+                <p className="quiet">{standingOf(checkout)}</p>
               </div>
               {checkout.waiting !== null && <Notice>{checkout.waiting}</Notice>}
               {checkout.plan.length > 0 && (
@@ -118,24 +119,6 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   );
 }
 
-/** The state of the checkout in one sentence. */
-function standing(checkout: CheckoutDetails, show: (cents: number) => string): string {
-  if (checkout.plan.length === 0) {
-    return checkout.status === 'received'
-      ? 'The shopper has not paid yet.'
-      : 'Nothing was collected.';
-  }
-  const first = `${show(checkout.collected)} of ${show(checkout.amount)} collected.`;
-  const late = checkout.plan.find(({ status }) => status === 'overdue');
-  if (late)
-    return `${first} Payment ${late.number} has been overdue since ${shortDate(late.due_on)}.`;
-  const next = checkout.plan.find(
-    ({ status }) => status === 'scheduled' || status === 'authorised',
-  );
-  if (!next) return first;
-  return `${first} Next: ${show(next.amount - next.reduced)} on ${shortDate(next.due_on)}.`;
-}
-
 function Plan(props: {
   of: CheckoutDetails;
   retry: ((payment: Retry) => void) | null;
@@ -155,7 +138,7 @@ function Plan(props: {
           <span className="when">
             {payment.status === 'collected' && payment.collected_at ? (
               <>
-                Collected <Time at={payment.collected_at} zone={checkout.time_zone} exact />
+                Collected <Time at={payment.collected_at} {...clockOf(checkout)} exact />
               </>
             ) : (
               `${stateOf(payment)} ${shortDate(payment.due_on)}`

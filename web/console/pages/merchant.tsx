@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { MerchantDetails, MovedClock } from '#operating/operations/merchant.schema.ts';
 import { changesOf } from '../changes.ts';
-import { duration, longTime, money, percent } from '../format.ts';
+import { countryName, duration, longTime, money, percent } from '../format.ts';
 import { SingleActionDialog, useAction } from '../parts/actions.tsx';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
@@ -89,14 +89,14 @@ export default function MerchantPage({ id }: { id: string }) {
           <Card title="Settings">
             <Facts
               rows={[
-                ['Territory', `${data.territory}, ${data.currency}`],
+                ['Territory', `${countryName(data.territory)}, ${data.currency}`],
                 ['Time zone', data.time_zone],
                 [
                   'Preselected term',
                   data.preselected_term === null ? 'The shortest' : termName(data.preselected_term),
                 ],
                 ['Second approver', describeThreshold(data, show)],
-                ['On statements', data.short_name ?? 'The start of its name'],
+                ['On statements', data.short_name ?? `${data.name}, as much as fits`],
                 ['Shows “No fees”', data.no_fees ? 'Yes' : 'No'],
                 ['Gateway', shop === null && (data.gateway ?? 'Default (first configured)')],
                 ['Second gateway', shop === null && data.second_gateway],

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { ConversationDetails } from '#operating/operations/conversation.schema.ts';
 import { languageNames } from '#platform/shared/language.ts';
 import { useAction } from '../parts/actions.tsx';
-import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { Card, Email, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { MerchantLink } from '../parts/merchants.tsx';
 import { useText } from '../parts/text.ts';
@@ -46,7 +46,7 @@ export default function MessagePage({ id }: { id: string }) {
           <Facts
             rows={[
               ['Name', conversation.name],
-              ['E-mail', conversation.email],
+              ['E-mail', <Email key="email" of={conversation.email} />],
               ['Language', languageNames[conversation.language]],
               [
                 'Order',

@@ -14,7 +14,7 @@ import { useFilters } from '../url.ts';
 const figures = [
   ['Sold', 'sold', 'New orders, in full'],
   ['Collected', 'collected', 'Taken from cards'],
-  ['Refunded', 'refunded', 'Sent back to cards'],
+  ['Returned to cards', 'refunded', 'By refunds'],
   ['Disputed', 'disputed', 'Taken back by banks'],
   ['Fees', 'fees', 'Kept by the service'],
   ['VAT', 'vat', 'On the fees'],

@@ -169,9 +169,7 @@ export default function OverduePage() {
               Retry
             </Button>
           )}
-          <span className={`small ${row.is_retry_sensible ? 'quiet' : 'warning-text'}`}>
-            {chanceOf(row)}
-          </span>
+          <span className="small quiet">{chanceOf(row)}</span>
         </span>
       ),
     },

@@ -100,7 +100,7 @@ export default function PaymentLinkPage({ id }: { id: string }) {
                   {link.notify_url ?? 'No server: this page lists who paid'}
                 </span>,
               ],
-              ['ID', <Id key="id" id={link.id} />],
+              ['Id', <Id key="id" id={link.id} />],
             ]}
           />
         </Card>

@@ -201,8 +201,8 @@ function NewLink({ close }: { close: () => void }) {
         }}
       />
       <Checkbox
-        label="Send a callback to the notify_url of the newest order"
-        description="Without a callback, the link’s page lists who paid."
+        label="Tell your shop’s server when it is paid"
+        description="The callback goes where those of your newest order go. The link’s page lists who paid."
         checked={calls}
         onChange={(event) => setCalls(event.currentTarget.checked)}
       />

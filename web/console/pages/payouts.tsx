@@ -77,7 +77,8 @@ const columnsOf = (areDrafts: boolean): Column<PayoutRow>[] => [
   {
     head: 'Business day',
     cell: (row) => <span title={longDate(row.business_on)}>{shortDate(row.business_on)}</span>,
-    phone: 'sub',
+    // Beside a long status, the date would be cut off.
+    phone: 'full',
     named: true,
   },
   { head: 'Lines', right: true, cell: (row) => count(row.line_count), phone: 'hide' },

@@ -6,7 +6,7 @@ import type { RefundDetails, RefundRow } from '#operating/operations/refund.sche
 import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
 import { type Action, ActionDialog, useAction } from '../parts/actions.tsx';
-import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Email, Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
@@ -132,7 +132,7 @@ const ageColumn: Column<RefundRow> = {
 };
 
 const boughtColumn: Column<RefundRow> = {
-  head: 'Bought',
+  head: 'Requested after',
   right: true,
   cell: (row) =>
     row.days_since_purchase === null ? (
@@ -352,7 +352,13 @@ function Reviewed({ of: data }: { of: RefundDetails }) {
               {data.client_reference_id}
             </Link>,
           ],
-          ['Shopper', data.name ? `${data.name}, ${data.email}` : data.email],
+          [
+            'Shopper',
+            <>
+              {data.name && `${data.name}, `}
+              <Email of={data.email} />
+            </>,
+          ],
           ['Merchant', data.merchant_name],
           [
             'Bought',

@@ -34,6 +34,7 @@ const columns: Column<StatementRow>[] = [
     head: 'Balance after',
     right: true,
     phone: 'end',
+    named: true,
     cell: (row) => <strong>{amount((one) => one.closing)(row)}</strong>,
   },
   { head: 'Lines', right: true, cell: (row) => count(row.line_count), phone: 'hide' },

@@ -78,13 +78,19 @@ export function Time(props: {
   return (
     <time dateTime={props.at} title={`${exactTime(props.at, zone)}\n${utc} UTC`} className="num">
       {props.exact || (!props.future && isAhead(props.at, now))
-        ? shortTime(props.at, zone)
+        ? shortTime(props.at, zone, now)
         : props.age
           ? duration(Math.max(0, now - new Date(props.at).getTime()))
           : relativeTime(props.at, now)}
     </time>
   );
 }
+
+/** The zone and the clock of the merchant whose row is shown. */
+export const clockOf = (row: { time_zone: string; clock_ahead_ms: number }) => ({
+  zone: row.time_zone,
+  ahead: row.clock_ahead_ms,
+});
 
 /** Clocks may differ a little. */
 const isAhead = (at: string, now: number) => new Date(at).getTime() > now + 60_000;
@@ -223,6 +229,18 @@ export function Facts({ rows }: { rows: [string, ReactNode][] }) {
           </div>
         ))}
     </dl>
+  );
+}
+
+/** An e-mail address. A narrow column breaks it before the @ and not within a word. */
+export function Email({ of: address }: { of: string }) {
+  const at = address.lastIndexOf('@');
+  return (
+    <>
+      {address.slice(0, at)}
+      <wbr />
+      {address.slice(at)}
+    </>
   );
 }
 

@@ -37,7 +37,11 @@ export function RefundParts(props: {
           <th scope="row">
             Together
             <br />
-            <span className="quiet small">{show(toCard)} of it goes back to the card</span>
+            <span className="quiet small">
+              {toCard === 0
+                ? 'Nothing goes back to the card'
+                : `${show(toCard)} of it goes back to the card`}
+            </span>
           </th>
           <td>{show(total)}</td>
         </tr>

@@ -4,8 +4,8 @@ import { Link } from 'wouter';
 import type { Home } from '#operating/operations/home.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money, percent, plural } from '../format.ts';
-import { useCan, useSession } from '../session.tsx';
-import { Card, Status, Time } from './basics.tsx';
+import { useCan, useCounts, useSession } from '../session.tsx';
+import { Card, clockOf, Status, Time } from './basics.tsx';
 import { bounded } from './list.tsx';
 import { Unread } from './states.tsx';
 
@@ -39,12 +39,17 @@ export function Shop({ merchant }: { merchant: string }) {
 }
 
 /** Decides what a person may do about the rows that are counted. */
-const ofNeeded = ['disputes.supply', 'refunds.review', 'messages.answer', 'callbacks.retry'];
+const ofNeeded = [
+  ...['disputes.supply', 'refunds.review', 'messages.answer', 'instalments.retry'],
+  'callbacks.retry',
+];
 
 function Needed({ of: home }: { of: Home }) {
   const can = useCan();
   const { refunds_to_review, callbacks_exhausted, messages_to_answer, disputes_to_answer } = home;
-  const clock = { zone: home.time_zone, ahead: home.clock_ahead_ms };
+  // The navigation has read this count.
+  const overdue = useCounts().data?.overdue;
+  const clock = clockOf(home);
   const rows: { key: string; href: string; text: ReactNode; note: ReactNode }[] = [];
   if (disputes_to_answer?.count) {
     rows.push({
@@ -76,6 +81,14 @@ function Needed({ of: home }: { of: Home }) {
       note: can('messages.answer')
         ? 'Answer in the conversation'
         : 'A colleague who may write to shoppers answers',
+    });
+  }
+  if (overdue?.count) {
+    rows.push({
+      key: 'overdue',
+      href: '/overdue',
+      text: `${bounded(overdue)} ${overdue.count === 1 ? 'payment is' : 'payments are'} overdue`,
+      note: `Every planned retry was declined. ${can('instalments.retry') ? 'Retry those that may work' : 'A colleague who may retry payments can do so'}`,
     });
   }
   if (callbacks_exhausted?.count) {
@@ -116,13 +129,22 @@ function Needed({ of: home }: { of: Home }) {
 }
 
 function Payout({ of: home }: { of: Home }) {
-  if (home.next_payout === null) return null;
-  const { amount, business_on } = home.next_payout;
+  const { next_payout: next, unpaid_payouts: unpaid } = home;
+  const show = (cents: number) => money(cents, home.currency, home.locale);
+  const waiting = unpaid?.count ? unpaid : null;
+  if (next === null && waiting === null) return null;
   return (
     <Link href="/balance" className="card figure">
-      <span className="label">Next payout, as it stands</span>
-      <span className="value">{money(amount, home.currency, home.locale)}</span>
-      <span className="note">{longDate(business_on)}</span>
+      <span className="label">{next ? 'Next payout, as it stands' : 'Payouts not paid yet'}</span>
+      <span className="value">{show((next ?? waiting)?.amount ?? 0)}</span>
+      {next && <span className="note">Made on {longDate(next.business_on)}</span>}
+      {waiting && (
+        <span className="note">
+          {next
+            ? `${show(waiting.amount)} in ${plural(waiting.count, 'earlier payout')} is not paid yet`
+            : `In ${plural(waiting.count, 'payout')}`}
+        </span>
+      )}
     </Link>
   );
 }
