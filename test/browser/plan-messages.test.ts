@@ -74,6 +74,7 @@ function letterOf(
         question: 'Where is my order?\nI paid twice.',
       },
       refund: { changesPlan: true, returned: 50_000 },
+      refunded: new Map(),
       today: '2026-12-15',
     },
   );

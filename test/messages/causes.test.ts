@@ -171,6 +171,7 @@ test('a refund to the card is mailed with what was returned, not any more once i
     /Bean There refunded R 600,00 of order \S+\n\nBack to your card: R 600,00\./,
   );
   assert.doesNotMatch(shown.text, /table/);
+  assert.match(shown.text, /^Payment .*R\s600,00 refunded$/m);
   assert.equal(shown.refusal, null);
   await paying.pass({ days: 7 });
   const [one, other] = [await refunded(mailed), await refunded(unmailed)];

@@ -303,7 +303,7 @@ test('an ended dispute that the bank reopens withdraws the money and pauses the 
     roles: ['merchant-admin'],
     merchant_ids: [merchant.id],
   });
-  const shopper = await collected(1);
+  const shopper = await collected();
   await dispute(shopper);
   await decide(shopper, { outcome: 'won' });
   const [row] = await shopper.rows('disputes');
@@ -410,6 +410,51 @@ test('operators are warned once before the deadline, and a dispute without evide
     'dispute_deadline',
     'dispute_closed',
   ]);
+});
+
+test('after a loss nothing is paused and nothing is to decide if the plan has nothing left', async () => {
+  const shopper = await collected(1);
+  const { id } = await dispute(shopper);
+  const page = async () => {
+    const { body } = await paying.service.app.inject({ url: shopper.url });
+    return /<div class="standing">.*?<\/div>/s.exec(body)?.[0] ?? '';
+  };
+  const open = await page();
+  assert.match(open, /Everything is paid/);
+  assert.doesNotMatch(open, /Nothing more will be charged/, 'the notice says what is charged');
+  await resolve(id, '--lost');
+  assert.equal((await tranche.json('disputes', 'show', id)).is_pausing, false);
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select detail, closed_at is null as is_open from alerts where subject_id = $1 and kind = 'dispute_closed'",
+    [id],
+  );
+  assert.deepEqual(rows, [
+    { detail: 'The dispute of payment 1 was lost. Nothing is left on its plan.', is_open: false },
+  ]);
+  assert.ok((await shopper.rows('instalments')).every(({ paused }) => !paused));
+  const lost = await page();
+  assert.match(lost, /A payment was returned to you/);
+  assert.doesNotMatch(lost, /Everything is paid|ask the shop what happens next/);
+  await assertBooks();
+});
+
+test('after a loss the plan stays paused if a refund fails that had cancelled the rest of it', async () => {
+  const shopper = await collected();
+  const path = '/v1/refunds';
+  await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+  const refund = await refundNow(paying, shopper, 90_000);
+  await paying.clearFaults();
+  const { id } = await dispute(shopper);
+  const cancelled = ['1 collected', '2 cancelled -30000', '3 cancelled -30000'];
+  assert.deepEqual(await planOf(shopper), cancelled);
+  await resolve(id, '--lost');
+  assert.equal((await tranche.json('disputes', 'show', id)).is_pausing, true);
+  await paying.pass({ days: 35 });
+  assert.equal(await statusOf(paying, refund.id), 'failed');
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  await tranche.json('disputes', 'rest', id, '--cancel');
+  assert.deepEqual(await planOf(shopper), cancelled);
+  await assertBooks();
 });
 
 test('after a loss the plan stays paused until an operator resumes it', async () => {

@@ -96,32 +96,37 @@ test('a payment that the bank declined is late, with the reason and the next att
   });
 });
 
-test('the page promises a retry only if every late payment is retried', async () => {
+test('the page promises a retry only if every late payment is retried, and names it as the next charge', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: cards.laterInsufficientFunds });
-  const promised = async () => {
+  const shown = async () => {
     const page = String((await shopper.send('GET', 'manage')).body);
     // The page's own copy of all texts follows.
-    const [shown = ''] = page.split('application/json');
-    return /It costs you nothing extra\. ([^<]+?)\.? *</
-      .exec(shown)?.[1]
-      ?.replaceAll('\u00a0', ' ');
+    return (page.split('application/json')[0] ?? '').replaceAll('\u00a0', ' ');
   };
+  const promised = async () =>
+    /It costs you nothing extra\. ([^<]+?)\.? *</.exec(await shown())?.[1];
+  const next = async () => /Next: ([^<]+)\./.exec(await shown())?.[1];
   await paying.pass({ months: 1, hours: 1 });
   const { late } = (await planOf(shopper)).payments[1] ?? {};
   const date = Temporal.Instant.from(String(late?.retries_at)).toZonedDateTimeISO('+02:00').day;
   assert.match(
     String(await promised()),
-    new RegExp(`^We will try again on ${date} .*, or you can`),
+    new RegExp(`^We will try again on ${date} .*, or you can pay it now`),
   );
+  assert.match(String(await next()), new RegExp(`^R 500,00 on ${date} `));
   await paying.pass({ days: 8 });
   assert.equal(await promised(), 'We will not try again. Please pay it now');
+  const third = (await planOf(shopper)).payments[2]?.due_on ?? '';
+  assert.match(String(await next()), new RegExp(`^R 500,00 on ${Number(third.slice(8))} `));
   await paying.pass({ days: 23 });
   assert.deepEqual(
     (await planOf(shopper)).payments.map(({ late }) => late && late.retries_at !== null),
     [null, false, true],
   );
   assert.equal(await promised(), 'We will not try all of them again. Please pay them now');
+  await paying.pass({ days: 8 });
+  assert.equal(await promised(), 'We will not try again. Please pay them now');
 });
 
 test('a refund shows what it reduced, cancelled and returned', async () => {

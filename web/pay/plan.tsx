@@ -18,21 +18,22 @@ type PlanProps = { page: PayPage; plan: Plan; path: string };
 export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
   const i18n = useI18n();
   const pause = pauseKey(page, plan);
-  const next = plan.payments.find(({ status }) => status === 'next');
+  const next = nextCharge(page, plan);
   const total = plan.paid + plan.outstanding;
   return (
     <div class="standing">
       <h1 id="heading" tabIndex={-1}>
         {plan.outstanding > 0
           ? i18n.text('plan_standing', { paid: i18n.money(plan.paid), total: i18n.money(total) })
-          : i18n.text(isRefunded(plan) ? 'plan_refunded' : 'plan_finished')}
+          : i18n.text(endKey(plan))}
       </h1>
-      <p>
-        {plan.outstanding === 0
-          ? i18n.text('plan_nothing')
-          : next &&
-            i18n.text('plan_next', { amount: i18n.money(next.amount), date: whole(next, i18n) })}
-      </p>
+      {/* The notice about a dispute says what is charged. */}
+      {plan.outstanding === 0 && plan.dispute === null && <p>{i18n.text('plan_nothing')}</p>}
+      {next && (
+        <p>
+          {i18n.text('plan_next', { amount: i18n.money(next.amount), date: whole(next, i18n) })}
+        </p>
+      )}
       {pause !== null && <p class="notice good">{i18n.text(pause)}</p>}
     </div>
   );
@@ -45,8 +46,31 @@ function pauseKey(page: PayPage, plan: Plan): PageKey | null {
   return plan.is_paused ? 'plan_paused' : null;
 }
 
+/** The heading of a plan that has nothing left to pay. */
+function endKey(plan: Plan): PageKey {
+  if (isRefunded(plan)) return 'plan_refunded';
+  const isReturned = plan.payments.some(({ dispute }) => dispute === 'lost');
+  return isReturned ? 'plan_lost' : 'plan_finished';
+}
+
+/**
+ * The next charge without the shopper: the next payment, or late payments that are retried before
+ * it.
+ */
+function nextCharge(page: PayPage, plan: Plan): Pick<PlanPayment, 'due_on' | 'amount'> | null {
+  const isPaused = isPausedPlan(page, plan);
+  const charges = plan.payments.flatMap(({ status, due_on, amount, late }) => {
+    if (status === 'next') return [{ due_on, amount }];
+    if (isPaused || !late?.retries_at) return [];
+    return [{ due_on: localDay(late.retries_at, page.time_zone), amount }];
+  });
+  const [due_on] = charges.map((one) => one.due_on).sort();
+  if (due_on === undefined) return null;
+  return { due_on, amount: sumOf(charges.filter((one) => one.due_on === due_on)) };
+}
+
 /** The due date of a payment, without a line break inside it. */
-const whole = ({ due_on }: { due_on: string }, i18n: I18n) =>
+const whole = ({ due_on }: Pick<PlanPayment, 'due_on'>, i18n: I18n) =>
   i18n.date(due_on).replaceAll(' ', '\u00a0');
 
 function isRefunded({ payments, paid }: Plan): boolean {
@@ -75,7 +99,7 @@ export function covered(plan: Plan, what: PayablePart): PlanPayment[] {
 export const isUnpaid = (status: PlanPayment['status']) =>
   status !== 'paid' && status !== 'cancelled';
 
-export const sumOf = (payments: PlanPayment[]) =>
+export const sumOf = (payments: Pick<PlanPayment, 'amount'>[]) =>
   payments.reduce((sum, { amount }) => sum + amount, 0);
 
 /** Whether the shopper may act, or can get a link by mail to do so. */
@@ -147,9 +171,13 @@ export function Late({
 function retryWords(late: PlanPayment[], i18n: I18n): string {
   const retries = late.flatMap((one) => one.late?.retries_at ?? []).sort();
   const [next] = retries;
-  if (next === undefined) return i18n.text('plan_late_stopped');
+  const isOne = late.length === 1;
+  if (next === undefined) {
+    return i18n.text(isOne ? 'plan_late_stopped_one' : 'plan_late_stopped_other');
+  }
   if (retries.length < late.length) return i18n.text('plan_late_some');
-  return i18n.text('plan_late_retry', { date: i18n.dateOf(next).replaceAll(' ', '\u00a0') });
+  const date = i18n.dateOf(next).replaceAll(' ', '\u00a0');
+  return i18n.text(isOne ? 'plan_late_retry_one' : 'plan_late_retry_other', { date });
 }
 
 function WarningSign() {

@@ -319,3 +319,19 @@ export async function sumDisputed(
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   return rows[0]?.sum ?? 0;
 }
+
+/** Whether a refund of the checkout was requested and has not ended. */
+export async function hasOpenRefund(
+  db: Handle,
+  { merchant_id, checkout_id }: Pick<Dispute, 'merchant_id' | 'checkout_id'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('refund_requests')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('status', 'in', ['requested', 'pending'])
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -26,7 +26,7 @@ import { postMovements } from '#record/ledger/post-movements.ts';
 import { findBooks } from '#record/ledger/settlement.sql.ts';
 import { disputeFeeAmounts } from '#record/ledger/settlement.ts';
 import { disputeResource } from './dispute.schema.ts';
-import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
+import { findDisputeByRef, hasOpenRefund, insertDispute, moveDispute } from './dispute.sql.ts';
 import {
   type Dispute,
   isBookingLate,
@@ -102,10 +102,9 @@ async function recordAnswer(
     const key = { merchant_id: merchant.id, checkout_id };
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (checkout) refuseOther(checkout, gateway, state);
+    const plan = await lockInstalments(db, key);
     // The instalments that the disputed payment paid. A shopper may pay several at once.
-    const payments = (await lockInstalments(db, key)).filter(
-      (one) => one.payment_ref === state.payment_ref,
-    );
+    const payments = plan.filter((one) => one.payment_ref === state.payment_ref);
     const now = merchant.now();
     const at = timestamp(now);
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
@@ -140,10 +139,7 @@ async function recordAnswer(
       ...(isEscalated && unanswered),
       submitted_at,
       warned_at,
-      // After a loss an operator decides about the rest of the plan.
-      is_pausing: over
-        ? status === 'lost' && (before.is_pausing || before.status !== 'lost')
-        : true,
+      is_pausing: !over || (status === 'lost' && (await isUndecided(db, before, plan))),
       closed_at,
       due_at: dueAt(next),
     });
@@ -160,6 +156,16 @@ async function recordAnswer(
     }
     return { dispute: after, isRecorded: true };
   });
+}
+
+/**
+ * After a loss an operator decides about the rest of the plan, if any is left. A refund that is not
+ * complete may fail, which restores the payments that it cancelled.
+ */
+async function isUndecided(db: Handle, before: Dispute, plan: Instalment[]): Promise<boolean> {
+  if (before.status === 'lost' && !before.is_pausing) return false;
+  const isLeft = plan.some(({ status }) => status !== 'collected' && status !== 'cancelled');
+  return isLeft || (await hasOpenRefund(db, before));
 }
 
 /** Refuses a dispute that cannot belong to this checkout. */
@@ -384,12 +390,13 @@ async function alert(
   } else if (warns) {
     await raise('dispute_deadline', `${about} has no evidence yet.${until}`);
   }
-  // A lost dispute needs a decision about its plan.
+  // A lost dispute needs a decision about the rest of its plan.
   const isLost = after.status === 'lost' && known?.status !== 'lost';
   if (isLost || (isOver(after.status) && !(known && isOver(known.status)))) {
-    const rest = isLost
+    const ended = isLost ? 'Nothing is left on its plan.' : 'The plan continues.';
+    const rest = after.is_pausing
       ? 'The plan stays paused until an operator decides about the rest of it.'
-      : 'The plan continues.';
-    await raise('dispute_closed', `${about} was ${after.status}. ${rest}`, !isLost);
+      : ended;
+    await raise('dispute_closed', `${about} was ${after.status}. ${rest}`, !after.is_pausing);
   }
 }

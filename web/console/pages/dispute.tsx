@@ -179,6 +179,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
       {end}
       {isLost &&
         dispute.is_pausing &&
+        can('disputes.answer') &&
         ' The plan is paused: resume it, or refund the rest on the checkout’s page.'}
     </Notice>
   );

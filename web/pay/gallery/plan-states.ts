@@ -160,6 +160,15 @@ function otherPlanStates({ paid, latePage, signedIn }: PlanPages): GalleryStates
       typesCard: true,
     },
     'plan-finished': { page: { ...paid, plan: planOf(['paid', 'paid', 'paid']) } },
+    'plan-disputed-paid': {
+      page: {
+        ...paid,
+        plan: planOf(['paid', 'paid', 'paid'], { 3: { dispute: 'open' } }, { dispute: 'open' }),
+      },
+    },
+    'plan-lost': {
+      page: { ...paid, plan: planOf(['paid', 'paid', 'paid'], { 3: { dispute: 'lost' } }) },
+    },
     'plan-refunded': {
       page: {
         ...paid,

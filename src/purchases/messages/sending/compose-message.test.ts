@@ -56,6 +56,7 @@ const subject: MessageSubject = {
   url: 'https://pay.example/pay/token',
   answer: { text: 'It is on its way.\n\nAnje', question: 'Where is it?' },
   refund: { changesPlan: true, returned: 20_000 },
+  refunded: new Map(),
   today: '2026-02-15',
 };
 
@@ -99,17 +100,22 @@ for (const [name, kind, more, changes] of letters) {
   });
 }
 
-test('the plan in a letter names what is paid, next, late and cancelled', () => {
+test('the plan in a letter names what is paid, refunded, next, late and cancelled', () => {
   const instalments = [
     payment(1),
     payment(2, { status: 'overdue', declines: 4 }),
     payment(3, { status: 'scheduled' }),
     payment(4, { status: 'cancelled', reduced: 50_000 }),
+    payment(5, { status: 'collected' }),
   ];
-  const { rows } = composeMessage({ kind: 'charged', facts }, { ...subject, instalments });
+  const refunded = new Map([[5, 20_000]]);
+  const { rows } = composeMessage(
+    { kind: 'charged', facts },
+    { ...subject, instalments, refunded },
+  );
   assert.deepEqual(
     rows.map(({ state }) => state),
-    ['paid', 'late', 'next', 'cancelled'],
+    ['paid', 'late', 'next', 'cancelled', 'R\u00a0200,00 refunded'],
   );
 });
 
@@ -131,6 +137,13 @@ for (const [changesPlan, returned] of [
     assert.equal(/Back to your card: R 200,00\./.test(text), returned > 0);
   });
 }
+
+test('after a refund that leaves nothing to pay, the letter does not say what is paid of the plan', () => {
+  const cancelled = payment(2, { status: 'cancelled', reduced: 50_000 });
+  const text = textOf('refunded', { instalments: [payment(1), cancelled] });
+  assert.match(text, /The table shows what it changed\./);
+  assert.doesNotMatch(text, /is paid\./);
+});
 
 const shoppersAttempt = { paused: true, shopper_attempt: 'an attempt' };
 for (const [what, changes, isAnnounced] of [

@@ -5,7 +5,7 @@ import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
 import type { Territory } from '#platform/shared/territories.ts';
 import { fillIn } from '#platform/shared/words/fill-in.ts';
-import { words } from '#platform/shared/words/words.ts';
+import { type Words, words } from '#platform/shared/words/words.ts';
 import { writeDate, writeMonth } from '#platform/shared/words/write-date.ts';
 import { type Instalment, retryDays } from '#purchases/instalments/instalment.ts';
 import type { Message, ShopperMessageKind } from '#purchases/messages/message.ts';
@@ -37,6 +37,8 @@ export type MessageSubject = {
   answer: { text: string; question: string | null } | null;
   /** The effect of the refund that the message is about. */
   refund: RefundEffect | null;
+  /** The amount that refunds returned to the card, by payment. */
+  refunded: Map<number, number>;
   /** The local date in the merchant's territory. */
   today: string;
 };
@@ -57,13 +59,14 @@ export function composeMessage(
   const rowOf = (one: Instalment, isNext: boolean): LetterRow => {
     const status = stateOf(one, isNext);
     const values = { number: one.number, count: instalments.length };
+    const refunded = subject.refunded.get(one.number);
     return {
       name: instalments.length === 1 ? texts.payment : fillIn(texts.payment_of, values),
       date: date(one.due_on),
       // Nothing is due for a cancelled payment, so the letter shows its original amount.
       amount: money(status === 'cancelled' ? one.amount : asked(one)),
       status,
-      state: texts[stateKeys[status]],
+      state: stateText(texts, status, refunded && money(refunded)),
     };
   };
   const sumOf = (some: Instalment[]) => some.reduce((sum, one) => sum + asked(one), 0);
@@ -78,7 +81,7 @@ export function composeMessage(
     merchant: oneLine(merchant.name),
     order: oneLine(checkout.client_reference_id),
     count: instalments.length,
-    isCancelled: left.length === 0,
+    isOver: left.every(isPaid),
     total: money(sumOf(left)),
     paid: money(sumOf(paid)),
     next: next ? { amount: money(asked(next)), date: date(next.due_on) } : null,
@@ -165,6 +168,12 @@ const stateKeys = {
   late: 'state_late',
   cancelled: 'state_cancelled',
 } as const satisfies Record<PaymentState, string>;
+
+const stateText = (
+  texts: Words['letter'],
+  status: PaymentState,
+  refunded: string | number | undefined,
+) => (refunded ? fillIn(texts.state_refunded, { amount: refunded }) : texts[stateKeys[status]]);
 
 /** `2–4`, or `2, 4` if there is a gap. Null for one payment. */
 function rangeOf(numbers: number[]): string | null {

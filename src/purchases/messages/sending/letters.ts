@@ -13,8 +13,8 @@ export type LetterFacts = {
   order: string;
   /** How many payments the plan has. */
   count: number;
-  /** Whether refunds cancelled every payment. */
-  isCancelled: boolean;
+  /** Whether nothing of the plan is left to pay. */
+  isOver: boolean;
   /** The sum of the plan's payments, after refunds reduced or cancelled some of them. */
   total: string;
   paid: string;
@@ -75,7 +75,7 @@ const valuesOf = ({
   retriesMore,
   cardExpires,
   numbers,
-  isCancelled,
+  isOver,
   isOverdue,
   late,
   isCharge,
@@ -219,8 +219,8 @@ function uncollected(
  * Says where the plan stands, in one paragraph. A plan with one payment, or with none left, needs
  * no such paragraph.
  */
-function standing(translate: Translate, { count, isCancelled, next }: LetterFacts): string[] {
-  if (count === 1 || isCancelled) return [];
+function standing(translate: Translate, { count, isOver, next }: LetterFacts): string[] {
+  if (count === 1 || isOver) return [];
   return [next ? `${translate('standing')} ${translate('standing_next')}` : translate('standing')];
 }
 

@@ -31,6 +31,8 @@ export type MessageSources = {
     }
   >;
   instalments: Map<string, Instalment[]>;
+  /** The amounts that refunds have returned to the card or are returning, by payment. */
+  refunded: { checkout_id: string; instalment: number; sum: number }[];
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
@@ -76,6 +78,14 @@ const selectSources = compileOnce((db, key: Key) =>
       .where(isOf(key, 'checkout_id'))
       .orderBy('checkout_id')
       .orderBy('number'),
+    refunded: db
+      .selectFrom('refund_parts')
+      .select(['checkout_id', 'instalment', sql<number>`sum(amount)::bigint`.as('sum')])
+      .where('merchant_id', '=', key.merchant_id)
+      .where(isOf(key, 'checkout_id'))
+      .where('kind', '=', 'card')
+      .where('status', 'in', ['open', 'done'])
+      .groupBy(['checkout_id', 'instalment']),
     cards: db
       .selectFrom('stored_cards')
       .select(['checkout_id', 'card_ref', 'card_key', 'brand', 'last4', 'expires'])
@@ -172,6 +182,7 @@ export async function listMessageSources(
   return {
     checkouts: new Map(asRows(rows.checkouts).map((one) => [one.id, one])),
     instalments: Map.groupBy(asRows(rows.instalments), (one) => one.checkout_id),
+    refunded: rows.refunded,
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
     declines: paying.length === 0 ? [] : await listCardDeclines(db, merchant_id, paying, now),
     answers: await listAnswers(db, merchant_id, entry_ids),

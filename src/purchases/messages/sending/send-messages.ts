@@ -297,7 +297,7 @@ export function subjectOf(
   today: string,
   url: string,
 ): MessageSubject | null {
-  const { instalments, cards, namedCards, declines, answers } = sources;
+  const { instalments, refunded, cards, namedCards, declines, answers } = sources;
   const checkout = checkoutOf(message, sources);
   if (!checkout) return null;
   const { card_ref } = message.facts;
@@ -312,6 +312,11 @@ export function subjectOf(
     isForbidden: asked !== null && findForbiddingForGood(declines, asked) !== null,
     answer: answers.get(message.facts.entry ?? '') ?? null,
     refund: sources.refunds.get(refundOf(message) ?? '') ?? null,
+    refunded: new Map(
+      refunded
+        .filter(({ checkout_id }) => checkout_id === checkout.id)
+        .map(({ instalment, sum }) => [instalment, sum]),
+    ),
     today,
     url,
   };
