@@ -2,7 +2,7 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ChosenGateways } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
-import type { Clock } from '#platform/shared/clock.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { Territory } from '#platform/shared/territories.ts';
 import {
@@ -13,6 +13,11 @@ import {
   onOwnClock,
   type Rule,
 } from './merchant.ts';
+
+/** The local day of the merchant `m` in its territory `t`, on its own clock. */
+export const localDay = (now: Timestamp) =>
+  sql<string>`((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
+    at time zone t.time_zone)::date`;
 
 const selectMerchants = (db: Handle) =>
   db

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { cards } from '../support/money.ts';
@@ -66,11 +66,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
 
       // The tab that asked for the link learns of the session when the shopper returns to it.
       await page.bringToFront();
-      // The tab asks at most every two seconds. A fast machine is back sooner, so repeat the event.
-      await until('the tab to learn of the session', async () => {
-        await page.evaluate('dispatchEvent(new Event("focus"))');
-        return (await signedIn(page).count()) > 0;
-      });
+      await learnsOfSession(page, signedIn(page));
 
       // The back button leads to the page before, and forward again to an address without the
       // token.
@@ -108,10 +104,7 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
       await signedIn(again).waitFor();
       await tab.bringToFront();
       const text = tab.getByLabel('What is wrong?');
-      await until('the tab to learn of the session', async () => {
-        await tab.evaluate('dispatchEvent(new Event("focus"))');
-        return (await text.count()) > 0;
-      });
+      await learnsOfSession(tab, text);
       assert.equal(await text.inputValue(), 'Hello');
     },
   );
@@ -365,4 +358,13 @@ describe('the plan page in a browser', { skip: noBrowser }, () => {
 });
 
 const signedIn = (page: Page) => page.getByText('You are signed in until');
+/**
+ * Waits until a tab learns of a session. It asks when it gets the focus, at most every two seconds.
+ * A fast machine is back sooner, so the event is repeated.
+ */
+const learnsOfSession = (page: Page, sign: Locator) =>
+  until('the tab to learn of the session', async () => {
+    await page.evaluate('dispatchEvent(new Event("focus"))');
+    return (await sign.count()) > 0;
+  });
 const payNow = (page: Page) => page.getByRole('button', { name: /^Pay R.* now$/ });

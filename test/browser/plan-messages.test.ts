@@ -74,7 +74,7 @@ function letterOf(
         question: 'Where is my order?\nI paid twice.',
       },
       refund: { changesPlan: true, returned: 50_000 },
-      refunded: new Map(),
+      refunded: [],
       today: '2026-12-15',
     },
   );

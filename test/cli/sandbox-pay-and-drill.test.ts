@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { drillChecks } from '#hosting/sandbox/drill.ts';
-import { type Clock, systemClock } from '#platform/shared/clock.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { post } from '../support/http.ts';
@@ -17,7 +17,7 @@ import {
   startReceiver,
 } from '../support/receiver.ts';
 import { kill, liftLimits, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
-import { checkoutBody, isLong } from '../support/service.ts';
+import { checkoutBody, isLong, patientClock } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -278,11 +278,10 @@ async function placeOrder(answerTo: (order: Order) => Answering) {
 function pausesAlone(): Clock {
   let paused = 0;
   return {
-    ...systemClock,
+    ...patientClock,
     monotonic: () => paused,
     async sleep(milliseconds, signal) {
-      // A time limit is longer here, because the machine may pause.
-      await systemClock.sleep(signal ? 12 * milliseconds : milliseconds, signal);
+      await patientClock.sleep(milliseconds, signal);
       if (!signal) paused += milliseconds;
     },
   };

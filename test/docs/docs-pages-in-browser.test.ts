@@ -166,8 +166,10 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
   }
 
   async function assertFits(path: string): Promise<void> {
-    const excess = await page.evaluate(`new Promise(requestAnimationFrame).then(() =>
-      document.documentElement.scrollWidth - document.documentElement.clientWidth)`);
+    await painted(page);
+    const excess = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
     assert.equal(excess, 0, `${path} is wider than 320 px`);
   }
 

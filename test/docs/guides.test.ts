@@ -9,12 +9,12 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { runCli } from '#cli/main.ts';
 import { readGuides } from '#operating/docs/guides.ts';
-import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { commandLine } from '../support/cli.ts';
 import { quietPort } from '../support/quiet-port.ts';
 import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
+import { patientClock } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Runs every fenced block of the README and of the guides. The commands of a file run in one shell,
@@ -108,17 +108,14 @@ async function placeProgram(file: string): Promise<void> {
   await fs.writeFile(place, lines.join('\n'), { mode: 0o755 });
 }
 
-/** A drill's callbacks may take longer than ten seconds on a loaded machine. */
-const clock: Clock = {
-  ...systemClock,
-  sleep: (ms, signal) => systemClock.sleep(signal ? 12 * ms : ms, signal),
-};
-
 /** Answers with the output of a command, as an error if it was refused. */
 async function runCommand(request: http.IncomingMessage, response: http.ServerResponse) {
   const words = new URLSearchParams(await readText(request)).getAll('word');
   // A sandbox has its own master key.
-  const { run } = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' }, { clock });
+  const { run } = commandLine(
+    { DATA_DIR: sandbox.dataDir, MASTER_KEY: '' },
+    { clock: patientClock },
+  );
   const { code, stdout, stderr } = await run(...words);
   response.writeHead(code === 0 ? 200 : 422).end(code === 0 ? stdout : stderr);
 }

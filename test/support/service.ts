@@ -126,6 +126,15 @@ async function createDatabase(from: string): Promise<{ url: string; drop(): Prom
   };
 }
 
+/**
+ * The real clock with longer time limits, because the machine may pause. A sleep with a signal is a
+ * time limit.
+ */
+export const patientClock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(signal ? 12 * ms : ms, signal),
+};
+
 /** A clock that stands still until a test moves it. Sleeping takes real time. */
 export function movableClock(start = '2026-11-15T08:00:00Z'): Clock & {
   advance(duration: Temporal.DurationLike): void;

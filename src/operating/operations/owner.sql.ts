@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { localDay } from '#merchants/merchant.sql.ts';
 import type { OwnThreshold } from '#merchants/merchant.ts';
 import { recentDays } from '#operating/search/overview.sql.ts';
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
@@ -117,10 +118,7 @@ export async function listRecentSums(
     'd.merchant_id',
   )
     .where('d.merchant_id', 'in', unique(merchant_ids))
-    .where(
-      sql<boolean>`d.day > ((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
-        at time zone t.time_zone)::date - ${recentDays}::integer`,
-    )
+    .where(sql<boolean>`d.day > ${localDay(now)} - ${recentDays}::integer`)
     .groupBy('d.merchant_id')
     .execute();
   return new Map(

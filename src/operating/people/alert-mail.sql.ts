@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { localDay } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { ExportKind, MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
@@ -96,8 +97,7 @@ export async function listDueExports(
     join merchants m on m.id = a.merchant_id
     join territories t on t.code = m.territory
     join people p on p.id = a.person_id
-    where a.due_on <= (((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
-        at time zone t.time_zone)::date)
+    where a.due_on <= ${localDay(now)}
     order by a.due_on, a.merchant_id, a.person_id, a.kind
     limit ${limit}`.execute(db);
   return rows;

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './json.ts';
+import { type JsonObject, type JsonValue, shown } from './json.ts';
 
 /** The message is a whole sentence: it becomes the `detail` of a 400. */
 export class MalformedForm extends Error {
@@ -108,9 +108,4 @@ function toValue(value: string | Group): JsonValue {
     );
   }
   return Object.fromEntries([...value].map(([name, one]) => [name, toValue(one)]));
-}
-
-// The caller chose the name, so it may be long or contain control characters.
-function shown(name: string): string {
-  return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -19,10 +19,7 @@ import {
  */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
-    const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
-    const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
-    if (bad !== null) throw new OperatorError(bad);
-    if (alert.caused_by !== null) mustBeApprover(deps);
+    const alert = await lockToHandle(deps, db, operator, id);
     if (alert.taken_by !== null && alert.taken_by !== operator) {
       throw new OperatorError(
         `${alert.taken_by} took this alert at ${alert.taken_at}. Ask them, or close it.`,
@@ -75,10 +72,7 @@ export async function closeAlert(
   close_reason: string,
 ) {
   return await operate(deps, operator, 'alerts close', async (db, now) => {
-    const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
-    const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
-    if (bad !== null) throw new OperatorError(bad);
-    if (alert.caused_by !== null) mustBeApprover(deps);
+    const alert = await lockToHandle(deps, db, operator, id);
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
     const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);
@@ -87,16 +81,22 @@ export async function closeAlert(
   });
 }
 
-async function lockOpenAlert(
+/** Locks an open alert that this operator may take and close. */
+async function lockToHandle(
+  deps: OperatorDeps,
+  db: Handle,
+  operator: string,
   id: string,
-  lock: (id: string) => Promise<(Alert & AlertHandling) | null>,
 ): Promise<Alert & AlertHandling> {
-  const alert = isUuid(id) ? await lock(id) : null;
+  const alert = isUuid(id) ? await lockAlert(db, id) : null;
   if (!alert) throw new OperatorError(`There is no alert ${id}.`);
   if (alert.closed_at !== null) {
     throw new OperatorError(
       `${alert.closed_by} closed this alert at ${alert.closed_at}: ${alert.close_reason}`,
     );
   }
+  const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
+  if (bad !== null) throw new OperatorError(bad);
+  if (alert.caused_by !== null) mustBeApprover(deps);
   return alert;
 }

@@ -56,7 +56,7 @@ const subject: MessageSubject = {
   url: 'https://pay.example/pay/token',
   answer: { text: 'It is on its way.\n\nAnje', question: 'Where is it?' },
   refund: { changesPlan: true, returned: 20_000 },
-  refunded: new Map(),
+  refunded: [],
   today: '2026-02-15',
 };
 
@@ -108,7 +108,7 @@ test('the plan in a letter names what is paid, refunded, next, late and cancelle
     payment(4, { status: 'cancelled', reduced: 50_000 }),
     payment(5, { status: 'collected' }),
   ];
-  const refunded = new Map([[5, 20_000]]);
+  const refunded = [{ instalment: 5, sum: 20_000 }];
   const { rows } = composeMessage(
     { kind: 'charged', facts },
     { ...subject, instalments, refunded },

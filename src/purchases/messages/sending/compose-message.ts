@@ -37,8 +37,8 @@ export type MessageSubject = {
   answer: { text: string; question: string | null } | null;
   /** The effect of the refund that the message is about. */
   refund: RefundEffect | null;
-  /** The amount that refunds returned to the card, by payment. */
-  refunded: Map<number, number>;
+  /** The amounts that refunds returned to the card, by payment. */
+  refunded: { instalment: number; sum: number }[];
   /** The local date in the merchant's territory. */
   today: string;
 };
@@ -59,14 +59,14 @@ export function composeMessage(
   const rowOf = (one: Instalment, isNext: boolean): LetterRow => {
     const status = stateOf(one, isNext);
     const values = { number: one.number, count: instalments.length };
-    const refunded = subject.refunded.get(one.number);
+    const back = subject.refunded.find(({ instalment }) => instalment === one.number)?.sum;
     return {
       name: instalments.length === 1 ? texts.payment : fillIn(texts.payment_of, values),
       date: date(one.due_on),
       // Nothing is due for a cancelled payment, so the letter shows its original amount.
       amount: money(status === 'cancelled' ? one.amount : asked(one)),
       status,
-      state: stateText(texts, status, refunded && money(refunded)),
+      state: stateText(texts, status, back ? money(back) : null),
     };
   };
   const sumOf = (some: Instalment[]) => some.reduce((sum, one) => sum + asked(one), 0);
@@ -169,11 +169,8 @@ const stateKeys = {
   cancelled: 'state_cancelled',
 } as const satisfies Record<PaymentState, string>;
 
-const stateText = (
-  texts: Words['letter'],
-  status: PaymentState,
-  refunded: string | number | undefined,
-) => (refunded ? fillIn(texts.state_refunded, { amount: refunded }) : texts[stateKeys[status]]);
+const stateText = (texts: Words['letter'], status: PaymentState, refunded: string | null) =>
+  refunded ? fillIn(texts.state_refunded, { amount: refunded }) : texts[stateKeys[status]];
 
 /** `2–4`, or `2, 4` if there is a gap. Null for one payment. */
 function rangeOf(numbers: number[]): string | null {

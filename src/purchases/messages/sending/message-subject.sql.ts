@@ -32,7 +32,7 @@ export type MessageSources = {
   >;
   instalments: Map<string, Instalment[]>;
   /** The amounts that refunds have returned to the card or are returning, by payment. */
-  refunded: { checkout_id: string; instalment: number; sum: number }[];
+  refunded: Map<string, Refunded[]>;
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
@@ -48,6 +48,8 @@ export type MessageSources = {
 };
 
 /** Whether a refund took something off payments that were not collected, and what the card got. */
+type Refunded = { checkout_id: string; instalment: number; sum: number };
+
 export type RefundEffect = { changesPlan: boolean; returned: number };
 
 type CardFace = {
@@ -182,7 +184,7 @@ export async function listMessageSources(
   return {
     checkouts: new Map(asRows(rows.checkouts).map((one) => [one.id, one])),
     instalments: Map.groupBy(asRows(rows.instalments), (one) => one.checkout_id),
-    refunded: rows.refunded,
+    refunded: Map.groupBy(rows.refunded, (one) => one.checkout_id),
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
     declines: paying.length === 0 ? [] : await listCardDeclines(db, merchant_id, paying, now),
     answers: await listAnswers(db, merchant_id, entry_ids),

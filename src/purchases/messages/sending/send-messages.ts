@@ -312,11 +312,7 @@ export function subjectOf(
     isForbidden: asked !== null && findForbiddingForGood(declines, asked) !== null,
     answer: answers.get(message.facts.entry ?? '') ?? null,
     refund: sources.refunds.get(refundOf(message) ?? '') ?? null,
-    refunded: new Map(
-      refunded
-        .filter(({ checkout_id }) => checkout_id === checkout.id)
-        .map(({ instalment, sum }) => [instalment, sum]),
-    ),
+    refunded: refunded.get(checkout.id) ?? [],
     today,
     url,
   };
