@@ -11,7 +11,10 @@ export type HyperswitchPart = {
   authentication_type: 'three_ds' | 'no_three_ds';
   off_session: boolean;
   mit_category: string | null;
-  /** Whether the payment begins a mandate. Once it is taken, its customer cannot be deleted. */
+  /**
+   * Whether the payment begins a mandate. Once the payment is captured, its customer cannot be
+   * deleted.
+   */
   isMandate: boolean;
 };
 

@@ -18,8 +18,9 @@ match as a whole; case matters only in references. A checkout that has not ended
 shopper only while it is one of the newest 1,000, and never by its amount. Times are in UTC.
 
 It prints at most --limit rows (50): first what matches as a whole, then what begins with the text,
-the newest first. If more references begin with the text, it finds those of the newest 200 checkouts
-and the last ones in alphabetical order. --merchant or a more precise text narrows the search.
+the newest first. If more than --limit references begin with the text, it looks only at those of the
+newest 200 checkouts and at those that come last in alphabetical order. --merchant or a more precise
+text narrows the search.
 
   tranche find thandi@example.com`,
   positionals: ['TEXT'],

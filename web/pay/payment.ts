@@ -93,8 +93,8 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     continueAtBank: () => void tell({ type: 'continued_at_bank' }),
     chooseAgain: () => void tell({ type: 'chose_again' }),
     /**
-     * The texts in another language, which the server stores with the checkout; null if the request
-     * fails.
+     * Stores another language with the checkout and returns its texts. Null if the request fails, or
+     * if the page is busy when the answer comes.
      */
     async speak(language: Language): Promise<PageWords | null> {
       const spoken = await sendLanguage(path, language);

@@ -21,7 +21,7 @@ type CustomerCalls = Pick<
 const heartbeats = 'tranche_heartbeats';
 const slotId = (slot: number) => `${heartbeats}_${slot}`;
 
-/** The part of the port that is about the gateway's records of shoppers and their stored cards. */
+/** The calls of the gateway's port for its records of shoppers and their stored cards. */
 export function customerCalls(api: HyperswitchApi): CustomerCalls {
   const pathOf = (id: string) => `/customers/${encodeURIComponent(id)}`;
   return {

@@ -86,7 +86,7 @@ export async function listDisputes(
   return { disputes, next: isLast ? null : `${offset + pageSize} ${newest}` };
 }
 
-/** The part of the port that is about disputes. */
+/** The calls of the gateway's port for disputes. */
 export function disputeCalls(api: HyperswitchApi): DisputeCalls {
   const { webhookSecret } = api.settings;
   const retrieve: Gateway['dispute'] = async (merchant, dispute_ref) => {

@@ -42,7 +42,7 @@ export async function cancel(
   }
 }
 
-/** The part of the port that ends a hold: its money is captured, or it is voided. */
+/** The calls of the gateway's port that end a hold: its money is captured, or it is voided. */
 export function holdCalls(api: HyperswitchApi): Pick<Gateway, 'capture' | 'void'> {
   return {
     async capture({ merchant, payment_ref, amount }) {

@@ -71,7 +71,7 @@ export async function create(
   }
 }
 
-/** The part of the port that makes payments and looks them up. */
+/** The calls of the gateway's port that make payments and look them up. */
 export function paymentCalls(api: HyperswitchApi): PaymentCalls {
   return {
     begin: (payment) => begin(api, payment),

@@ -22,7 +22,7 @@ const refused = [
   codes.unreadable,
 ] as const;
 
-/** The part of the port that is about refunds. */
+/** The calls of the gateway's port for refunds. */
 export function refundCalls(
   api: HyperswitchApi,
 ): Pick<Gateway, 'refund' | 'findRefund' | 'refundStatus'> {

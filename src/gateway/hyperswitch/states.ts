@@ -112,9 +112,9 @@ function undecided(payment: Payment) {
 }
 
 /**
- * Whether the acquirer never answered, so that it may have the money. The server asks it for half
- * an hour, and then calls the payment failed. The code is that of the timeout, or the acquirer's
- * 5xx.
+ * Whether the acquirer never answered, so that it may have the money. Hyperswitch keeps asking the
+ * acquirer for half an hour. Then it marks the payment as failed, with the code of the timeout or
+ * the acquirer's 5xx.
  */
 export const isUnheard = ({ status, connector_transaction_id, error_code }: Payment): boolean =>
   status === 'failed' &&

@@ -18,8 +18,8 @@ type VerificationCalls = Pick<
 >;
 
 /**
- * The part of the port that verifies a card. Some acquirers refuse a payment of zero. With them a
- * small amount is held, and voided as soon as the card is verified.
+ * The calls of the gateway's port that verify a card. Some acquirers refuse a payment of zero. With
+ * them a small amount is held, and voided as soon as the card is verified.
  */
 export function verificationCalls(api: HyperswitchApi): VerificationCalls {
   return {

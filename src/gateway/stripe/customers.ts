@@ -8,7 +8,7 @@ type CustomerCalls = Pick<
   'createCustomer' | 'deleteCustomer' | 'findCustomers' | 'detachCard'
 >;
 
-/** The part of the port that is about the gateway's records of shoppers and their stored cards. */
+/** The calls of the gateway's port for its records of shoppers and their stored cards. */
 export function customerCalls(api: StripeApi): CustomerCalls {
   const { stripe, options } = api;
   return {

@@ -106,7 +106,7 @@ export function stripeEvidence({
 const emptied = (held: Stripe.Dispute.Evidence): StripeEvidence =>
   Object.fromEntries(stripeNames.filter((name) => held[name] !== null).map((name) => [name, '']));
 
-/** The part of the port that is about disputes. */
+/** The calls of the gateway's port for disputes. */
 export function disputeCalls({ stripe, options, settings }: StripeApi): DisputeCalls {
   const { webhookSecret } = settings;
   const update = async (answer: Parameters<Gateway['stageEvidence']>[0], submit: boolean) => {

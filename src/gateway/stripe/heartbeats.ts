@@ -14,7 +14,7 @@ const heartbeatEmail = 'tranche-heartbeat@example.com';
 /** A request changes only the members of the metadata that it names. */
 const memberOf = (slot: number) => `count_${slot}`;
 
-/** The part of the port that shows whether a database was restored (decision 0097). */
+/** The calls of the gateway's port that show whether a database was restored (decision 0097). */
 export function heartbeatCalls({
   stripe,
 }: StripeApi): Pick<Gateway, 'listHeartbeats' | 'writeHeartbeat'> {

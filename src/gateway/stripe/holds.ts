@@ -4,7 +4,7 @@ import { type StripeApi, sendOnce } from './api.ts';
 import { fail, isCode } from './errors.ts';
 import { retrieveIntent } from './intents.ts';
 
-/** The part of the port that ends a hold: its money is captured, or it is voided. */
+/** The calls of the gateway's port that end a hold: its money is captured, or it is voided. */
 export function holdCalls(api: StripeApi): Pick<Gateway, 'capture' | 'void'> {
   const { stripe } = api;
   return {

@@ -22,7 +22,7 @@ type PaymentCalls = Pick<
 
 type Begin = Parameters<Gateway['begin']>[0];
 
-/** The part of the port that makes payments and looks them up. */
+/** The calls of the gateway's port that make payments and look them up. */
 export function paymentCalls(api: StripeApi): PaymentCalls {
   return {
     begin: (payment) => begin(api, payment),

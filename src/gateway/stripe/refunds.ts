@@ -4,7 +4,7 @@ import { type StripeApi, sendOnce } from './api.ts';
 import { differs, fail, isCode } from './errors.ts';
 import { refundState } from './states.ts';
 
-/** The part of the port that is about refunds. */
+/** The calls of the gateway's port for refunds. */
 export function refundCalls(
   api: StripeApi,
 ): Pick<Gateway, 'refund' | 'findRefund' | 'refundStatus'> {

@@ -20,7 +20,7 @@ type VerificationCalls = Pick<
   | 'voidVerification'
 >;
 
-/** The part of the port that verifies a card without charging it. */
+/** The calls of the gateway's port that verify a card without charging it. */
 export function verificationCalls(api: StripeApi): VerificationCalls {
   const { stripe } = api;
   return {

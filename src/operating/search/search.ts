@@ -100,7 +100,8 @@ export async function search(
       const checkout_id = 'checkout_id' in row ? row.checkout_id : null;
       const checkout = checkout_id === null ? undefined : checkouts.get(checkout_id);
       if (checkout_id !== null && !checkout) return [];
-      // The order of a refund or a dispute names it, but its amount and status are not theirs.
+      // A refund or a dispute is shown with its order's reference, but not with the order's amount and
+      // status.
       const order = kind === 'checkout' ? checkout : undefined;
       const { email = null, first_name, last_name } = checkout?.customer ?? {};
       return {

@@ -99,7 +99,7 @@ const firstOfNetwork = 3;
  */
 const returns: Limit = { max_requests: 20, window_seconds: 60 };
 
-/** Cards that were declined, per network and per merchant. */
+/** How many cards may be declined, from one network address and at one merchant. */
 export const declineLimits = {
   ofNetwork: { max_requests: 20, window_seconds: 3600 },
   ofMerchant: { max_requests: 100, window_seconds: 600 },

@@ -4,7 +4,8 @@ import type { CheckoutKey } from './instalment.sql.ts';
 import { collectsAt, type PlannedPayment } from './instalment.ts';
 
 /**
- * The shopper is told this many days before the first payment that the expired card cannot make.
+ * The service tells the shopper about an expiring card this many days before the first payment after
+ * its expiry.
  */
 export const expiryNoticeDays = 21;
 

@@ -163,7 +163,10 @@ async function* readRows<Row>(
   for await (const rows of readPages(db, 'rows', query, max)) yield rows.map(({ row }) => row);
 }
 
-/** Reads rows about a checkout and its callbacks, refunds and disputes, in that order. */
+/**
+ * Reads the rows that name a checkout, its callbacks, its refunds or its disputes. `read` gets a page
+ * of their ids.
+ */
 async function* ofSubjects<Row>(
   db: Handle,
   key: PlanKey,

@@ -123,8 +123,8 @@ const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
 /**
- * Why the payment was last not collected without the shopper: its hold `lapsed`, or the bank
- * declined it. Declines of a card that the shopper entered in a session do not count, because they
+ * Why the service could not collect the payment the last time: the hold `lapsed`, or the bank
+ * declined the charge. Declines of a card that the shopper entered in a session do not count, because they
  * did not make the payment late.
  */
 function reasonOf(collections: Collection[]): DeclineReason | 'lapsed' | null {

@@ -45,7 +45,7 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
 }
 
 /**
- * Without an address the log is all that survives a restore. The service logs the alerts that it
+ * Without `ALERT_WEBHOOK_URL` the log is all that survives a restore. The service logs the alerts that it
  * raises itself. The command line has no log, so its alerts are logged here (decision 0097).
  */
 async function logAlerts(deps: AlertDeps, now: Temporal.Instant): Promise<number> {

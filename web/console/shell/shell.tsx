@@ -172,7 +172,7 @@ function Navigation({ groups: allowed, location }: { groups: Group[]; location: 
   const isCurrent = (href: string) =>
     href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
   const nav = useRef<HTMLElement>(null);
-  // On a low window the lower pages are out of sight.
+  // In a short window the list of pages scrolls, so the current page's entry scrolls into view.
   useEffect(() => {
     const current = nav.current?.querySelector('[aria-current]');
     current?.scrollIntoView({ block: 'nearest' });

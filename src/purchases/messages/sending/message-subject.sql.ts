@@ -36,7 +36,10 @@ export type MessageSources = {
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
-  /** The cards' declines on those plans whose messages say which card to pay with. */
+  /**
+   * Declines of cards. They are read only for checkouts with a `charge_soon` or `declined` message,
+   * because those messages say which card to use.
+   */
   declines: CardDecline[];
   /** The answers to shoppers that the messages are about, by their ids. */
   answers: Awaited<ReturnType<typeof listAnswers>>;

@@ -325,8 +325,8 @@ function linkOf(deps: MessageDeps, message: Message, sources: MessageSources): s
 }
 
 /**
- * The end of the link: the token, and the step that the page continues with. It follows the `#`, so
- * that browsers do not send it and logs do not contain it.
+ * The end of the link, with its token and the panel that the page opens. Both follow the `#`, so that
+ * browsers do not send them and logs do not contain them.
  */
 function linkEndOf({ sealing }: MessageDeps, message: Message): string {
   const { kind, facts, sealed_token } = message;
