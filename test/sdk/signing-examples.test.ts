@@ -32,8 +32,16 @@ const { vectors }: { vectors: Vector[] } = JSON.parse(
   await readFile(path.join(root, 'docs/merchants/signature-vectors.json'), 'utf8'),
 );
 
+type Language = {
+  needs: string[];
+  files: string[][];
+  commands: string[][];
+  /** Compilers take seconds, so their languages run only in `npm run test:long`. */
+  isSlow?: true;
+};
+
 /** The commands that run the example in each language; the last one prints. */
-const languages: Record<string, { needs: string[]; files: string[][]; commands: string[][] }> = {
+const languages: Record<string, Language> = {
   JavaScript: {
     needs: ['node'],
     files: [],
@@ -61,16 +69,19 @@ const languages: Record<string, { needs: string[]; files: string[][]; commands: 
       ['javac', '-encoding', 'UTF-8', 'Signing.java', 'Run.java'],
       ['java', '-cp', '.', 'Run'],
     ],
+    isSlow: true,
   },
   Go: {
     needs: ['go'],
     files: [['signing.go', 'signing/signing.go'], ['run.go']],
     commands: [['go', 'run', 'run.go']],
+    isSlow: true,
   },
   'C#': {
     needs: ['dotnet'],
     files: [['Signing.cs'], ['Run.cs']],
     commands: [['dotnet', 'run', '--project', '.']],
+    isSlow: true,
   },
 };
 
@@ -78,6 +89,12 @@ const isHere = (program: string) =>
   (process.env.PATH ?? '')
     .split(path.delimiter)
     .some((folder) => existsSync(path.join(folder, program)));
+
+/** Why a language is skipped, or false if it runs. */
+function whyNot(missing: string | undefined, isSlow = false): string | false {
+  if (missing !== undefined) return `there is no ${missing} on this machine`;
+  return isSlow && !isLong && 'it runs in the long tests';
+}
 
 async function run(
   [program = '', ...args]: string[],
@@ -145,9 +162,9 @@ describe('the example in', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  for (const [language, { needs, files, commands }] of Object.entries(languages)) {
+  for (const [language, { needs, files, commands, isSlow }] of Object.entries(languages)) {
     const missing = needs.find((program) => !isHere(program));
-    const skip = missing === undefined ? false : `there is no ${missing} on this machine`;
+    const skip = whyNot(missing, isSlow);
     test(`${language} signs and verifies as the vectors say`, { skip }, async () => {
       const own = path.join(folder, language);
       await mkdir(own);
@@ -212,21 +229,19 @@ describe('the sample of the reference in', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  // Compilers take seconds, so their languages run only in `npm run test:long`.
-  const programs: [lang: string, file: string, command: string[], isSlow: boolean][] = [
-    ['Shell', 'sample.sh', ['bash'], false],
-    ['JavaScript', 'sample.mjs', ['node'], false],
-    ['PHP', 'sample.php', ['php'], false],
-    ['Python', 'sample.py', ['python3'], false],
-    ['Ruby', 'sample.rb', ['ruby'], false],
-    ['Java', 'Example.java', ['java'], true],
-    ['Go', 'sample.go', ['go', 'run'], true],
-    ['C#', 'Sample.cs', ['dotnet', 'run', '--project', '.'], true],
+  const programs: [lang: string, file: string, command: string[]][] = [
+    ['Shell', 'sample.sh', ['bash']],
+    ['JavaScript', 'sample.mjs', ['node']],
+    ['PHP', 'sample.php', ['php']],
+    ['Python', 'sample.py', ['python3']],
+    ['Ruby', 'sample.rb', ['ruby']],
+    ['Java', 'Example.java', ['java']],
+    ['Go', 'sample.go', ['go', 'run']],
+    ['C#', 'Sample.cs', ['dotnet', 'run', '--project', '.']],
   ];
-  for (const [lang, file, command, isSlow] of programs) {
+  for (const [lang, file, command] of programs) {
     const [program = ''] = command;
-    const missing = isHere(program) ? false : `there is no ${program} on this machine`;
-    const skip = missing || (isSlow && !isLong && 'it runs in the long tests');
+    const skip = whyNot(isHere(program) ? undefined : program, languages[lang]?.isSlow);
     test(`${lang} asks for a page, and sends an order that is signed`, { skip }, async () => {
       received = [];
       const own = path.join(folder, file);
