@@ -39,7 +39,6 @@ export const slowFiles = [
   'src/hosting/embedded-postgres/server.test.ts',
   'test/money/collections.test.ts',
   'test/browser/pay-in-browser-cards.test.ts',
-  'test/faults/database-killed.test.ts',
   'test/shoppers/plan.test.ts',
   'test/shoppers/plan-attempts.test.ts',
   'test/callbacks/delivery.test.ts',

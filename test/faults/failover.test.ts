@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
@@ -9,6 +11,7 @@ import { onDatabase } from '../support/database-server.ts';
 import { frozenClock } from '../support/expectations.ts';
 import { post, request } from '../support/http.ts';
 import { copySandboxModel } from '../support/sandbox-model.ts';
+import { findDamage, startLoad } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
@@ -23,7 +26,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // Plays a change of the database server under a running service: the server takes no writes for a
-// while, or it commits without the standby that would take over.
+// while, it commits without the standby that would take over, or it is away.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let server: EmbeddedPostgres;
@@ -33,13 +36,17 @@ let baseUrl: string;
 // A pause of the machine uses up no deadline.
 const clock = frozenClock();
 
+const startServer = () =>
+  startEmbeddedPostgres({
+    dataDir: path.join(folder.path, 'data'),
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    settings: { fsync: 'off', full_page_writes: 'off' },
+  });
+
 before(async () => {
   folder = await temporaryFolder();
-  const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-  const settings = { fsync: 'off', full_page_writes: 'off' };
-  const dataDir = path.join(folder.path, 'data');
-  await copySandboxModel(dataDir);
-  server = await startEmbeddedPostgres({ dataDir, log: quiet, settings });
+  await copySandboxModel(path.join(folder.path, 'data'));
+  server = await startServer();
   const { openDatabase } = await import('#platform/database/database.ts');
   const database = openDatabase(server.url, { log, maxConnections: 2 });
   await migrate(database, { clock: systemClock, log });
@@ -82,10 +89,12 @@ async function countCheckouts(): Promise<number> {
   });
 }
 
+/** The invariants of what is written together, on whatever clock. */
+const ofOneWrite = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
+
 async function assertWhole(): Promise<void> {
-  const names = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
   const now = '2026-11-15T09:00:00.000Z';
-  assert.deepEqual(await findViolations(service.deps.database, now, names), []);
+  assert.deepEqual(await findViolations(service.deps.database, now, ofOneWrite), []);
 }
 
 describe('a server that takes no writes for a while', () => {
@@ -221,4 +230,43 @@ test('two hundred refunds of one checkout at once are all answered, and none fai
     );
   }
   await assertWhole();
+});
+
+test('while the database is away longer than a request waits, a 503 means that nothing was created', async (t) => {
+  const env = { REQUEST_DEADLINE_SECONDS: '5' };
+  const hurried = await startService({ databaseUrl: server.url, env });
+  t.after(hurried.close);
+  const url = await hurried.app.listen({ port: 0, host: '127.0.0.1' });
+  const ready = async () => (await request(`${url}/readyz`)).status;
+  assert.equal(await ready(), 200);
+  const load = startLoad({ baseUrl: () => url, callers: [account] });
+  t.after(load.stop);
+  await until('checkouts to be created', () => load.acknowledged() >= 30);
+  await server.stop();
+  // No other program may take the port meanwhile.
+  const holder = net.createServer((socket) => socket.destroy());
+  holder.listen(Number(new URL(server.url).port), '127.0.0.1');
+  await once(holder, 'listening');
+  t.after(() => holder.close());
+  await until('the service to report that it is not ready', async () => (await ready()) === 503);
+  assert.equal((await request(`${url}/healthz`)).status, 200, 'it is alive');
+  const failed = () =>
+    load.attempts.filter(
+      ({ statuses, unanswered }) => statuses.some((status) => status !== 200) || unanswered > 0,
+    );
+  await until('every request to fail', () => failed().length >= 8);
+  await new Promise((resolve) => holder.close(resolve));
+  server = await startServer();
+  await until('the service to report that it is ready', async () => (await ready()) === 200);
+  const before = load.acknowledged();
+  await until('the load to continue', () => load.acknowledged() >= before + 30);
+  await load.stop();
+  const others = load.attempts.flatMap(({ statuses }) => statuses).filter((one) => one !== 200);
+  t.diagnostic(`${load.attempts.length} attempts, ${others.length} answers other than 200`);
+  assert.ok(others.every((status) => status === 503));
+  assert.deepEqual(
+    await findDamage(server.url, load.attempts, ofOneWrite),
+    [],
+    'a 503 means that nothing was committed',
+  );
 });

@@ -6,6 +6,7 @@ import { onDatabase } from '../support/database-server.ts';
 import { authorised, type Credentials, post, request } from '../support/http.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import {
+  type Attempt,
   findDamage,
   kill,
   liftLimits,
@@ -15,12 +16,12 @@ import {
   stop,
   tranche,
 } from '../support/sandbox-process.ts';
-import { checkoutBody, isLong, rules } from '../support/service.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { checkoutBody, isLong, rules, runs } from '../support/service.ts';
+import { postmasterPid, temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // The real processes: the sandbox is killed under load, and while requests to its gateway are in
-// flight. Stories kill a process at every other step.
+// flight; and so is its database. Stories kill a process at every other step.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -36,8 +37,9 @@ before(async () => {
   for (const { id } of callers) await liftLimits(sandbox.file.database_url, id);
 });
 after(async () => {
-  await kill(sandbox);
+  const { code } = await stop(sandbox);
   await folder.remove();
+  assert.equal(code, 0, 'after all kills it stops cleanly');
 });
 
 async function gateway(method: string, where: string, body?: URLSearchParams | string) {
@@ -135,7 +137,7 @@ async function assertSettled({ id, ending, send }: Awaited<ReturnType<typeof beg
   );
 }
 
-test('a service killed under load loses no acknowledged checkout, recovers at its next start, and finds the outcome of each request that was in flight at its gateway', async (t) => {
+test('a service killed under load loses no acknowledged checkout, recovers at its next start, replaces sandbox.json only once everything answers, and finds the outcome of each request that was in flight at its gateway', async (t) => {
   const begun: Awaited<ReturnType<typeof begin>>[] = [];
   for (const one of cases) begun.push(await begin(one));
   const rounds = isLong ? 20 : 1;
@@ -146,7 +148,9 @@ test('a service killed under load loses no acknowledged checkout, recovers at it
     const target = load.acknowledged() + 1 + Math.floor(Math.random() * 100);
     await until('checkouts to be created', () => load.acknowledged() >= target);
     await kill(sandbox);
+    // This waits for another sandbox.json than the one that the killed sandbox left.
     sandbox = await startSandbox(sandbox.dataDir);
+    assert.equal((await request(`${sandbox.file.base_url}/readyz`)).status, 200);
     // The last kill is judged once the load has ended.
     if (round === rounds - 1) break;
     // The kill cut off the requests in flight. Only those that were answered count.
@@ -178,5 +182,59 @@ test('a service killed under load loses no acknowledged checkout, recovers at it
     const url = `${sandbox.file.base_url}/api/checkouts/${id}`;
     assert.equal((await request(url, { headers: authorised(caller) })).status, 200);
   }
-  assert.equal((await stop(sandbox)).code, 0);
 });
+
+test('a service whose PostgreSQL is killed under load loses nothing acknowledged, and recovers by itself', async (t) => {
+  const load = startLoad({ baseUrl: () => sandbox.file.base_url, callers });
+  t.after(load.stop);
+  const rounds = runs(10);
+  for (let round = 0; round < rounds; round += 1) {
+    const target = load.acknowledged() + 1 + Math.floor(Math.random() * (isLong ? 300 : 100));
+    await until('checkouts to be created', () => load.acknowledged() >= target);
+    const pid = await postmasterPid(sandbox.dataDir);
+    assert.ok(pid !== null);
+    process.kill(pid, 'SIGKILL');
+    const before = load.acknowledged();
+    await until('the service to be back', () => load.acknowledged() > before + 20);
+    assert.equal(sandbox.hasExited(), false);
+  }
+  await load.stop();
+  t.diagnostic(`${rounds} kills, ${summary(load.attempts)}`);
+  assert.deepEqual(await findDamage(sandbox.file.database_url, load.attempts), []);
+});
+
+test('connections that are cut are replaced, and no request fails', async (t) => {
+  const { base_url, database_url } = sandbox.file;
+  const load = startLoad({ baseUrl: () => base_url, callers });
+  t.after(load.stop);
+  const rounds = runs(100);
+  let cut = 0;
+  await onDatabase(database_url, async (client) => {
+    for (let round = 0; round < rounds; round += 1) {
+      const target = load.acknowledged() + 1 + Math.floor(Math.random() * 20);
+      await until('checkouts to be created', () => load.acknowledged() >= target);
+      const { rows } = await client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'tranche'`,
+      );
+      cut += rows.length;
+    }
+  });
+  const target = load.acknowledged() + 20;
+  await until('the load to continue', () => load.acknowledged() >= target);
+  await load.stop();
+  t.diagnostic(`${cut} connections cut in ${rounds} rounds, ${summary(load.attempts)}`);
+  assert.deepEqual(await findDamage(database_url, load.attempts), []);
+  const noticed = load.attempts.filter(({ id, unanswered }) => id === null || unanswered > 0);
+  assert.deepEqual(noticed, []);
+});
+
+function summary(attempts: Attempt[]): string {
+  const answers = Map.groupBy(
+    attempts.flatMap(({ statuses }) => statuses),
+    (status) => status,
+  );
+  const counted = [...answers].map(([status, all]) => `${all.length} × ${status}`);
+  const unanswered = attempts.reduce((sum, one) => sum + one.unanswered, 0);
+  return `${attempts.length} attempts: ${counted.join(', ')}, ${unanswered} unanswered`;
+}
