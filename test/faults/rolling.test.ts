@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, afterEach, before, type TestContext, test } from 'node:test';
 import { startBalancer } from '../support/balancer.ts';
 import { request } from '../support/http.ts';
-import { copyOfCommit, copyWithMigration, findReleasedCommit } from '../support/program-copy.ts';
+import { copyOfCommit, findReleasedCommit, withMigration } from '../support/program-copy.ts';
 import {
   findDamage,
   kill,
@@ -29,14 +29,15 @@ import { until } from '../support/until.ts';
 // the newest release, if this clone has its tag.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-let newer: string;
+/** Another version of this program: its entry file, or the settings that make it of this one. */
+type Version = { file?: string; settings?: NodeJS.ProcessEnv };
+const current: Version = {};
+let newer: Version;
 const programs: Program[] = [];
 before(async () => {
   folder = await temporaryFolder();
-  newer = await copyWithMigration(
-    path.join(folder.path, 'newer'),
-    'alter table checkouts add column next_note text;\n',
-  );
+  const migration = 'alter table checkouts add column next_note text;\n';
+  newer = { settings: await withMigration(path.join(folder.path, 'newer'), migration) };
 });
 afterEach(async () => {
   for (const program of programs.splice(0)) await kill(program);
@@ -46,13 +47,14 @@ after(() => folder.remove());
 /** Longer than the balancer uses a node before it asks again whether the node is ready. */
 const drainSeconds = 3;
 
-/** Nodes behind a balancer under load. Without `program` they run this program. */
-async function startNodes(t: TestContext, count: number, program?: string) {
+/** Nodes behind a balancer under load. */
+async function startNodes(t: TestContext, count: number, version = current) {
   // Another program migrates an empty database itself.
-  const database = await (program === undefined ? createTestDatabase() : createEmptyDatabase());
+  const database = await (version === current ? createTestDatabase() : createEmptyDatabase());
   t.after(database.drop);
-  const start = async (file?: string): Promise<ServeReady> => {
+  const start = async ({ file, settings }: Version): Promise<ServeReady> => {
     const env = {
+      ...settings,
       DATABASE_URL: database.url,
       MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
       STRIPE_SECRET_KEY: 'sk_test_of_tests',
@@ -66,13 +68,13 @@ async function startNodes(t: TestContext, count: number, program?: string) {
   const balancer = await startBalancer();
   t.after(balancer.close);
   const nodes: ServeReady[] = [];
-  for (let index = 0; index < count; index += 1) nodes.push(await start(program));
+  for (let index = 0; index < count; index += 1) nodes.push(await start(version));
   const caller = await account(database.url);
   for (const node of nodes) await balancer.add(node.baseUrl);
-  const load = startLoad({ baseUrl: () => balancer.url, callers: [caller] }, 2, isLong ? 20 : 100);
+  const load = startLoad({ baseUrl: () => balancer.url, callers: [caller] }, 2, isLong ? 20 : 250);
   t.after(load.stop);
-  const add = async (file?: string): Promise<ServeReady> => {
-    const node = await start(file);
+  const add = async (next: Version): Promise<ServeReady> => {
+    const node = await start(next);
     await balancer.add(node.baseUrl);
     await until('the new node to serve', () => balancer.requests(node.baseUrl) > 5);
     return node;
@@ -111,8 +113,9 @@ test('a newer version migrates under load, takes over, and gives way to this one
   const running = await startNodes(t, 1);
   const [first] = running.nodes as [ServeReady];
   const second = await running.add(newer);
+  assert.equal(second.lines().filter(({ msg }) => msg === 'migrated').length, 1);
   // The first node drains while the third one starts on the newer database.
-  const [third] = await Promise.all([running.add(), running.retire(first)]);
+  const [third] = await Promise.all([running.add(current), running.retire(first)]);
   await running.retire(second);
   assert.equal((await request(`${third.baseUrl}/readyz`)).status, 200);
   await assertNothingFailed(t, running);
@@ -123,13 +126,15 @@ test('six rolling restarts between the newest release, this version and a newer 
 }, async (t) => {
   const commit = findReleasedCommit();
   const released =
-    commit === null ? undefined : await copyOfCommit(path.join(folder.path, 'released'), commit);
+    commit === null
+      ? current
+      : { file: await copyOfCommit(path.join(folder.path, 'released'), commit) };
   const running = await startNodes(t, 2, released);
   let { nodes } = running;
-  for (const file of [undefined, newer, undefined, released, undefined, newer]) {
+  for (const version of [current, newer, current, released, current, newer]) {
     const next: ServeReady[] = [];
     for (const node of nodes) {
-      next.push(await running.add(file));
+      next.push(await running.add(version));
       await running.retire(node);
     }
     nodes = next;

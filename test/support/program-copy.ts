@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 
-// Makes another version of the program beside this one. Only the sources and the migrations, which
-// differ between versions, are copied. Packages, the built page and the rest are links.
+// Makes another version of the program beside this one. Of an older one the sources and the
+// migrations are copied. Packages, the built page and the rest are links.
 
 const root = path.join(import.meta.dirname, '../..');
 const parts = ['src', 'migrations'];
@@ -17,17 +19,36 @@ async function link(folder: string): Promise<string> {
   return path.join(folder, 'src/cli/main.ts');
 }
 
-/** Copies this program with one more migration. Returns its entry file. */
-export async function copyWithMigration(folder: string, migration: string): Promise<string> {
-  await fs.mkdir(folder);
-  for (const name of parts) {
-    await fs.cp(path.join(root, name), path.join(folder, name), { recursive: true });
-  }
-  const names = await fs.readdir(path.join(folder, 'migrations'));
+/**
+ * Makes this program with one more migration. Returns the settings with which this program runs as
+ * that one: a copy of the sources would have to be compiled.
+ */
+export async function withMigration(folder: string, migration: string): Promise<NodeJS.ProcessEnv> {
+  const migrations = path.join(folder, 'migrations');
+  await fs.cp(path.join(root, 'migrations'), migrations, { recursive: true });
+  const names = await fs.readdir(migrations);
   const last = Math.max(...names.map((name) => Number.parseInt(name, 10) || 0));
   const name = `${String(last + 1).padStart(4, '0')}_next.sql`;
-  await fs.writeFile(path.join(folder, 'migrations', name), migration);
-  return await link(folder);
+  await fs.writeFile(path.join(migrations, name), migration);
+  const own = "new URL('../../../migrations/', import.meta.url)";
+  const reader = path.join(root, 'src/platform/database/migrate.ts');
+  assert.ok((await fs.readFile(reader, 'utf8')).includes(own));
+  const hook = path.join(folder, 'newer.mjs');
+  const there = JSON.stringify(`${pathToFileURL(migrations)}/`);
+  await fs.writeFile(
+    hook,
+    `import { registerHooks } from 'node:module';
+registerHooks({
+  load(url, context, next) {
+    const loaded = next(url, context);
+    if (url !== ${JSON.stringify(String(pathToFileURL(reader)))}) return loaded;
+    const source = String(loaded.source).replace(${JSON.stringify(own)}, 'new URL(' + ${JSON.stringify(there)} + ')');
+    return { ...loaded, source };
+  },
+});
+`,
+  );
+  return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(hook)}` };
 }
 
 const git = (...args: string[]) =>
