@@ -17,6 +17,7 @@ import {
   checkoutBody,
   createAccount,
   createSuccessfulCheckout,
+  isLong,
   log,
   type Service,
   send,
@@ -239,7 +240,7 @@ test('while the database is away longer than a request waits, a 503 means that n
   const url = await hurried.app.listen({ port: 0, host: '127.0.0.1' });
   const ready = async () => (await request(`${url}/readyz`)).status;
   assert.equal(await ready(), 200);
-  const load = startLoad({ baseUrl: () => url, callers: [account] });
+  const load = startLoad({ baseUrl: () => url, callers: [account] }, 8, isLong ? 20 : 100);
   t.after(load.stop);
   await until('checkouts to be created', () => load.acknowledged() >= 30);
   await server.stop();
