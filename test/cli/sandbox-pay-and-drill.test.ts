@@ -51,23 +51,15 @@ const open = { status: 'received', redirect_url: null, decline: null };
 describe('tranche sandbox pay prints the status, the redirect and the decline', () => {
   for (const [about, args, answer] of [
     ['a card that succeeds, in the first term', [], paid],
-    ['another term', ['--term', '6'], paid],
     ['a number with spaces', ['--card', '5555 5555 5555 4444'], paid],
     ['a decline', ['--card', '4000000000009995'], { ...open, decline: 'insufficient_funds' }],
-    ['a lost card', ['--card', '4000000000009987'], { ...open, decline: 'lost_card' }],
     ['a mistyped number', ['--card', '4242424242424241'], { ...open, decline: 'incorrect_number' }],
     ['a challenge, approved unless told otherwise', ['--card', '4000002500003155'], paid],
-    [
-      'a challenge, approved',
-      ['--card', '4000002500003155', '--challenge', 'approve', '--term', '3'],
-      paid,
-    ],
     [
       'a challenge, declined',
       ['--card', '4000002500003155', '--challenge', 'decline'],
       { ...open, decline: 'authentication_failed' },
     ],
-    ['a challenge, abandoned', ['--card', '4000002500003155', '--challenge', 'abandon'], open],
     [
       'declined after the challenge',
       ['--card', '4000008400001629'],
@@ -112,7 +104,8 @@ test('a declined checkout can be paid, and a paid one stays paid', async () => {
 
 test('an abandoned challenge can still be answered', async () => {
   const id = await create();
-  await tranche.json('sandbox', 'pay', id, '--card', '4000002500003155', '--challenge', 'abandon');
+  const abandon = ['--card', '4000002500003155', '--challenge', 'abandon'];
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id, ...abandon), open);
   assert.deepEqual(await tranche.json('sandbox', 'pay', id, '--challenge', 'approve'), paid);
 });
 
