@@ -43,7 +43,7 @@ import {
 } from '../support/money.ts';
 import {
   assertSound,
-  endPayouts,
+  endWork,
   type Paying,
   type Shopper,
   startPaying,
@@ -132,7 +132,7 @@ before(async () => {
   app = await openConsole(paying.service);
   tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
 });
-afterEach(() => endPayouts(paying));
+afterEach(() => endWork(paying));
 after(async () => {
   await app.close();
   await paying.close();
