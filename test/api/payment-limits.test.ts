@@ -34,8 +34,13 @@ const alerts = async (merchant_id: string): Promise<string[]> => {
 describe('the payment page is limited', () => {
   test('per link and network: 240 requests a minute, and its shopper elsewhere is not locked out', async () => {
     const shopper = await paying.shopper();
-    const answers = await inParallel(260, (index) => shopper.send('GET', `state?${index}`));
-    assert.deepEqual(countStatuses(answers), { 200: 240, 429: 20 });
+    const { rateLimits } = paying.service.deps;
+    shopper.moveTo('198.51.100.8');
+    for (let count = 0; count < 220; count += 1) {
+      await rateLimits.paymentPage('198.51.100.8', shopper.id, false);
+    }
+    const answers = await inParallel(30, (index) => shopper.send('GET', `state?${index}`));
+    assert.deepEqual(countStatuses(answers), { 200: 20, 429: 10 });
     shopper.moveTo('198.51.100.9');
     assert.equal((await shopper.send('GET', 'state')).status, 200);
     shopper.moveTo('127.0.0.1');
@@ -99,7 +104,10 @@ describe('the payment page is limited', () => {
 
   test('before the body is read', async () => {
     const shopper = await paying.shopper();
-    await inParallel(240, () => shopper.send('GET', 'state'));
+    shopper.moveTo('198.51.100.7');
+    for (let count = 0; count < 240; count += 1) {
+      await paying.service.deps.rateLimits.paymentPage('198.51.100.7', shopper.id, false);
+    }
     const answer = await shopper.send('POST', 'pay', '{'.repeat(10_000));
     assert.equal(answer.status, 429);
   });
@@ -162,7 +170,8 @@ describe('card testing', () => {
 
   test('from one network is stopped at the twentieth declined card, over all links', async () => {
     const account = await createAccount(paying.service);
-    for (let index = 0; index < 20; index++) {
+    await paying.service.deps.rateLimits.declines('198.51.100.20', account.merchant.id, 17);
+    for (let index = 17; index < 20; index++) {
       const shopper = await paying.shopper({}, account);
       shopper.moveTo('198.51.100.20');
       assert.equal((await shopper.pay(1, { card: declined() })).status, 'open');
@@ -185,18 +194,25 @@ describe('card testing', () => {
   });
 
   test('successful payments are not counted, however many come from one network', async () => {
-    for (let index = 0; index < 25; index++) {
+    const network = '198.51.100.30';
+    await paying.service.deps.rateLimits.declines(network, paying.account.merchant.id, 19);
+    const before = await counted(network, paying.account);
+    for (let index = 0; index < 3; index++) {
       const shopper = await paying.shopper();
-      shopper.moveTo('198.51.100.30');
+      shopper.moveTo(network);
       assert.equal((await shopper.pay(1)).status, 'successful');
     }
+    assert.deepEqual(await counted(network, paying.account), before);
   });
 
   test('at one merchant from many networks: the shop still sells, and repeated declines stop', async () => {
     const account = await createAccount(paying.service);
-    let suspicious = await paying.shopper({}, account);
-    for (let index = 0; index < 100; index++) {
-      if (index % 4 === 0) suspicious = await paying.shopper({}, account);
+    const suspicious = await paying.shopper({}, account);
+    for (let index = 0; index < 96; index++) {
+      await paying.service.deps.rateLimits.declines(`203.0.113.${index}`, account.merchant.id, 1);
+    }
+    for (let index = 96; index < 100; index++) {
+      assert.deepEqual(await alerts(account.merchant.id), []);
       suspicious.moveTo(`203.0.113.${index}`);
       await suspicious.pay(1, { card: declined() });
     }
