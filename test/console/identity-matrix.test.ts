@@ -541,7 +541,14 @@ describe('every route of the console', () => {
       [lifts[named(route)] ?? []].flat().map((body) => ({ route, body })),
     );
     for (const { route, body } of trials) {
+      const asked = new Set<string>();
       for (const { name, scope, permissions, person } of people) {
+        const held = [route.permission, ...route.mayNeed].filter((one) =>
+          permissions.includes(one as never),
+        );
+        // The server looks at permissions, so a run asks once for each set of them.
+        if (!isLong && asked.has(`${scope} ${held}`)) continue;
+        asked.add(`${scope} ${held}`);
         await pool.query(`update merchants set four_eyes_above = '1', rules = $2 where id = $1`, [
           account.merchant.id,
           JSON.stringify(narrow[0].rules),
@@ -642,11 +649,11 @@ describe('hostile input', () => {
     const bodies = ['null', '[]', '{', '{"__proto__": {"a": 1}}', `{"a": "${long}"}`, '"x"'];
     const wrong: unknown[] = [null, 7, -1, 1e300, true, [], {}, '\u0000', '\ud800', long, [[[]]]];
     // Many routes and members have the same types. So, unless the run is long, each is tried with
-    // only a third of the texts, values and bodies, in rotation.
+    // only a sixth of the texts, values and bodies, in rotation.
     let turn = 0;
     const someOf = <T>(values: T[]): T[] => {
       turn += 1;
-      return isLong ? values : values.filter((_, index) => (index + turn) % 3 === 0);
+      return isLong ? values : values.filter((_, index) => (index + turn) % 6 === 0);
     };
     for (const route of guarded) {
       // Signing out would end the test.
