@@ -14,6 +14,7 @@ import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts
 import { exportPayouts } from '#purchases/payouts/review-payout.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { printedLinesMax } from '#purchases/payouts/statement.ts';
 import { exportShopper } from '#purchases/shoppers/export-shopper.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addNote } from '#record/notes/add-note.ts';
@@ -149,7 +150,7 @@ before(async () => {
       ...{ id: otherId, instalment: 'n + 1000000', payout_id: 'null', line: 'null' },
       ...{ statement: 'null', statement_line: 'null' },
     },
-    rowCount,
+    historyCount,
   );
   await tamper(pool, `update payouts set lines = ${rowCount + 10} where id = '${payout}'`);
   const stated = `update monthly_statements set lines = ${rowCount + 10} where number = 1 returning id`;
@@ -270,7 +271,7 @@ function watchHealth(): () => Promise<number> {
       longest = Math.max(longest, now - before);
       before = now;
       // Without a pause the requests would themselves be most of the work.
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
   })();
   return async () => {
@@ -380,7 +381,7 @@ describe('with very many rows behind each answer, the console reads few at once,
     await holds(`/api/statements/${statement}/statement.pdf`);
     await tamper(
       paying.service.deps.database.pool,
-      `update monthly_statements set lines = ${isLong ? 20_000 : 3_000} where id = '${statement}'`,
+      `update monthly_statements set lines = ${isLong ? 20_000 : printedLinesMax + 1} where id = '${statement}'`,
     );
     await holds(`/api/statements/${statement}/statement.pdf`);
   });
@@ -389,7 +390,7 @@ describe('with very many rows behind each answer, the console reads few at once,
     const { id } = paying.account.merchant;
     await holds(`/api/merchants/${id}/balance`);
     await holds(`/api/balance-lines.csv?merchant=${id}&kind=sale`, {
-      linesMin: Math.min(rowCount, fileLinesMax),
+      linesMin: Math.min(historyCount, fileLinesMax),
     });
     await holds('/api/money-days.csv', { linesMin: 1 });
     await holds('/api/money-totals');
