@@ -71,8 +71,12 @@ describe('the payment page is limited', () => {
     const shopper = await paying.shopper();
     await shopper.pay(1);
     await paying.pass({ days: 1 });
-    const answers = await inParallel(12, () => shopper.send('GET', 'receipts/1/pdf'));
-    assert.deepEqual(countStatuses(answers), { 200: 10, 429: 2 });
+    shopper.moveTo('198.51.100.8');
+    for (let count = 0; count < 8; count += 1) {
+      await paying.service.deps.rateLimits.document(shopper.id, '198.51.100.8');
+    }
+    const answers = await inParallel(4, () => shopper.send('GET', 'receipts/1/pdf'));
+    assert.deepEqual(countStatuses(answers), { 200: 2, 429: 2 });
     assert.equal((await shopper.send('GET', 'receipts/1')).status, 200);
     shopper.moveTo('198.51.100.9');
     assert.equal((await shopper.send('GET', 'receipts/1/pdf')).status, 200);
