@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { viewerOf } from '#cli/connect.ts';
 import { amountRefused } from '#gateway/amount-refused.ts';
 import type { Gateway } from '#gateway/gateway.ts';
@@ -20,7 +20,7 @@ import {
   closeBooks,
   planOf,
 } from '../support/money.ts';
-import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { endPlans, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, isLong } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
@@ -31,6 +31,7 @@ let paying: Paying;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z', givesUp: true });
 });
+afterEach(() => endPlans(paying));
 after(() => closeBooks(paying));
 beforeEach(() => paying.clearFaults());
 

@@ -37,6 +37,7 @@ import {
   challengeCard,
   commandsOf,
   endPayouts,
+  endPlans,
   type Paying,
   type Shopper,
   startPaying,
@@ -60,7 +61,10 @@ before(async () => {
   const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];
   await tranche.json('merchants', 'fee', paying.account.merchant.id, ...fee);
 });
-afterEach(() => endPayouts(paying));
+afterEach(async () => {
+  await endPayouts(paying);
+  await endPlans(paying);
+});
 after(async () => {
   try {
     await paying.work();

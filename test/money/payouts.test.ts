@@ -17,6 +17,7 @@ import {
   assertSound,
   commandsOf,
   endPayouts,
+  endPlans,
   gatewayEnv,
   type Paying,
   type Shopper,
@@ -43,7 +44,10 @@ before(async () => {
   nomsa = commandsOf(paying);
   sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
 });
-afterEach(() => endPayouts(paying));
+afterEach(async () => {
+  await endPayouts(paying);
+  await endPlans(paying);
+});
 after(async () => {
   try {
     await paying.work();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { blockCheckout, unblockCheckout } from '#purchases/instalments/block-checkout.ts';
@@ -24,7 +24,7 @@ import {
   refundNow,
   statusOf,
 } from '../support/money.ts';
-import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { endPlans, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
 import { statementsOf } from '../support/statements.ts';
 
@@ -35,6 +35,7 @@ let paying: Paying;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z', givesUp: true });
 });
+afterEach(() => endPlans(paying));
 after(() => closeBooks(paying));
 beforeEach(() => paying.clearFaults());
 

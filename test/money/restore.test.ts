@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
 import { buildApp } from '#app.ts';
 import { moveAccessServer } from '#checks/reconciliation/access-server.sql.ts';
@@ -34,6 +34,7 @@ import {
   assertSound,
   challengeCard,
   continueOn,
+  endPlans,
   gatewayEnv,
   type Paying,
   type Shopper,
@@ -72,6 +73,7 @@ before(async () => {
   first = await startPaying();
   paying = first;
 });
+afterEach(() => endPlans(paying));
 after(() => first.close());
 
 /** Runs a test on a service that continues from a backup, at the present time. */

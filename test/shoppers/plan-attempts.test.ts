@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import { cardKeyOf } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { claimBatch } from '#merchants/run-due-work.ts';
@@ -26,6 +26,7 @@ import {
 } from '../support/money.ts';
 import {
   challengeCard,
+  endPlans,
   type Paying,
   type Shopper,
   startPaying,
@@ -38,6 +39,7 @@ let paying: Paying;
 before(async () => {
   paying = await startPaying();
 });
+afterEach(() => endPlans(paying));
 after(() => closeBooks(paying));
 
 const mastercard = '5555555555554444';

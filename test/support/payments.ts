@@ -450,9 +450,16 @@ export async function endPayouts({ service }: Pick<Paying, 'service'>): Promise<
 }
 
 /**
- * Moves what will fall due to a time that no test reaches. Call it after a test of a file that lets
- * time pass: later tests would otherwise do the work of every earlier one again.
+ * Stops the payments of plans from falling due. Time passes for all merchants, and the plans of tests
+ * that are over would only repeat what they showed.
  */
+export async function endPlans({ service }: Pick<Paying, 'service'>): Promise<void> {
+  await service.deps.database.pool.query(
+    `update instalments set due_at = '2100-01-01' where status = 'scheduled'`,
+  );
+}
+
+/** Stops everything of finished tests from falling due: also holds, retries, mails and disputes. */
 export async function endWork(paying: Pick<Paying, 'service' | 'clock'>): Promise<void> {
   const { service, clock } = paying;
   await endPayouts(paying);
