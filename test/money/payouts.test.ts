@@ -4,11 +4,14 @@ import { auditSlice } from '#checks/books/audit-books.ts';
 import { findDifferences, findViolations } from '#checks/invariants/invariants.ts';
 import { changePage } from '#merchants/change-page.ts';
 import { rollUp } from '#operating/rollups/roll-up.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
 import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
 import { approvePayout, exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
+import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
+import { findBooks } from '#record/ledger/settlement.sql.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { countLockWaits, findNodes } from '../support/database-server.ts';
 import { startMailServer } from '../support/mail.ts';
@@ -233,6 +236,29 @@ describe('funding whole', () => {
     // The refund had also cancelled the later payments. They stay cancelled.
     assert.deepEqual([sum('gross'), sum('fee'), sum('vat')], [33_334, 1_733, 260]);
     await assertBooks();
+  });
+
+  test('entries that are written together are read back in their order, whatever their ids', async () => {
+    const account = await merchantWith();
+    const shopper = await bought(account, 1);
+    await paying.pass({ days: 2 });
+    const { deps } = paying.service;
+    const merchant_id = account.merchant.id;
+    const at = timestamp(paying.clock.now());
+    const ids = [...'321'].map((last) => firstId.replace(/.$/, last));
+    const random = { ...deps.random, uuid: () => ids.shift() as string };
+    const refunds = [1, 2, 3].map((cents) => {
+      return { ...withoutFee(0 - cents), kind: 'refund' as const, checkout_id: shopper.id };
+    });
+    const rolledBack = new Error('what this test writes is rolled back');
+    const reading = transaction(deps, async ({ db }) => {
+      await postEntries({ random }, db, { merchant_id, currency: 'ZAR', at }, refunds);
+      const books = await findBooks(db, { merchant_id, checkout_ids: [shopper.id], at });
+      const read = books.sales.flatMap(({ taken }) => taken.map(({ gross }) => gross));
+      assert.deepEqual(read, [-1, -2, -3]);
+      throw rolledBack;
+    });
+    await assert.rejects(reading, rolledBack);
   });
 });
 

@@ -30,8 +30,15 @@ const blank = {
 
 type Of = { merchant_id: string; currency: string; at: Timestamp };
 
-const rowsOf = (deps: { random: Random }, of: Of, entries: NewEntry[]): Entry[] =>
-  entries.map((entry) => ({ ...blank, id: deps.random.uuid(), ...of, ...entry }));
+/**
+ * Entries of one transaction have the same time, and ids that are made in the same millisecond have
+ * a random order. The ids are sorted, so that the entries are read in the order in which they were
+ * written: a later reversal must find the same cents of the sale.
+ */
+function rowsOf(deps: { random: Random }, of: Of, entries: NewEntry[]): Entry[] {
+  const ids = entries.map(() => deps.random.uuid()).sort();
+  return entries.map((entry, index) => ({ ...blank, id: ids[index] as string, ...of, ...entry }));
+}
 
 /** Writes entries into a merchant's books, in the transaction of the change that causes them. */
 export async function postEntries(

@@ -120,7 +120,8 @@ const selectBooked = (merchant_id: string, checkout_ids: string[]) =>
     from settlement_entries
     where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
       and kind in ('sale', 'refund', 'refund_reversed', 'dispute_fee')
-    -- A refund is before its reversal, even if no time passed between them.
+    -- A refund is before its reversal, even if no time passed between them. The ids of entries that
+    -- were written together have the order of the entries.
     order by at, kind, id`;
 
 /** The amount that the shopper still owes and the amount collected in total, by checkout. */

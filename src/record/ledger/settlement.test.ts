@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
+import { systemRandom } from '#platform/shared/random.ts';
+import { entriesOf, withoutFee } from './post-entries.ts';
 import {
+  type BookedEntry,
   disputeFeeAmounts,
   type EntryKind,
   explainBadTerms,
@@ -90,6 +93,36 @@ test('refunds of a whole sale, in any parts, return all of its fee and VAT, or n
         assert.equal(sumOf(lines, 'vat'), isReturned ? 0 - line.vat : 0);
         assert.equal(sumOf(lines, 'net'), isReturned ? 0 - line.net : -gross);
         assert.deepEqual(salesOf([booked('sale', null, line), ...lines]), [sale]);
+      },
+    ),
+  );
+});
+
+test('refunds that are written together are read back with the same cents, whatever their ids', () => {
+  const part = fc.record({ part: fc.integer({ min: 1, max: 500_000 }), id: fc.uuid() });
+  const of = { merchant_id: 'm', currency: 'ZAR', at: '2026-01-05T08:00:00.000Z' };
+  fc.assert(
+    fc.property(
+      terms,
+      fc.uniqueArray(part, { minLength: 1, selector: ({ id }) => id }),
+      (given, parts) => {
+        const line = saleAmounts(
+          given,
+          sumOf(
+            parts.map(({ part }) => withoutFee(part)),
+            'gross',
+          ),
+          true,
+        );
+        const sale = saleOf(line);
+        const refunds = parts.map(({ part }) =>
+          booked('refund', 'a', refundSale({ refund_fee: 'returned' }, sale, 'a', part)),
+        );
+        const ids = parts.map(({ id }) => id);
+        const random = { ...systemRandom, uuid: () => ids.pop() as string };
+        const rows = entriesOf({ random }, of, refunds)?.values as (BookedEntry & { id: string })[];
+        const read = rows.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+        assert.deepEqual(salesOf([booked('sale', null, line), ...read]), [sale]);
       },
     ),
   );
