@@ -25,6 +25,7 @@ import {
   collectMerchantInstalments,
 } from '#purchases/instalments/collect-instalments.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
+import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import type { Tranche } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';
@@ -1148,6 +1149,48 @@ test('each payment of a plan can be disputed separately, and each is recorded on
   assert.equal((await shopper.rows('instalments'))[0].paused, true);
   await resolve(other.id, '--won');
   assert.equal((await shopper.rows('instalments'))[0].paused, false);
+  await assertBooks();
+});
+
+test('disputes of one payment of several instalments take from what is left of each, and return what they took', async () => {
+  const shopper = await collected();
+  await (await actingOn(paying, shopper)).pay('rest');
+  const disputed = async () => {
+    const amounts = await listDisputedAmounts(paying.service.deps.database.db, [
+      { merchant_id: paying.account.merchant.id, checkout_id: shopper.id },
+    ]);
+    return amounts
+      .map(({ instalment, amount }) => [instalment, amount])
+      .filter(([, amount]) => amount !== 0)
+      .sort();
+  };
+  const gatewayPayment = (await shopper.rows('instalments'))[1].payment_ref;
+  const open = async () => {
+    const form = { payment_intent: gatewayPayment, amount: '20000' };
+    const { body } = await paying.gateway.call('POST', '/_test/disputes', form);
+    await findNewDisputes(paying.service.deps);
+    const row = (await shopper.rows('disputes')).find((one) => one.dispute_ref === body.id);
+    return row as { dispute_ref: string };
+  };
+  const end = async ({ dispute_ref }: { dispute_ref: string }, form: Record<string, string>) => {
+    await paying.gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, form);
+    await findNewDisputes(paying.service.deps);
+  };
+  const one = await open();
+  await end(one, { outcome: 'won', withheld: 'true' });
+  assert.deepEqual(await disputed(), [[2, 20_000]]);
+  const other = await open();
+  assert.deepEqual(await disputed(), [
+    [2, 30_000],
+    [3, 10_000],
+  ]);
+  await end(one, { outcome: 'reinstated' });
+  assert.deepEqual(await disputed(), [
+    [2, 10_000],
+    [3, 10_000],
+  ]);
+  await end(other, { outcome: 'won' });
+  assert.deepEqual(await disputed(), []);
   await assertBooks();
 });
 

@@ -172,7 +172,8 @@ export function nextCheckAt(
 
 /**
  * Splits the amount that a dispute moved over the instalments that the disputed payment paid, in
- * order.
+ * order. A payment may be disputed more than once: `room` is what is left to take from an
+ * instalment, or what this dispute took from it. The last instalment bears what exceeds the rooms.
  */
 export function spread(
   payments: { number: number; room: number }[],

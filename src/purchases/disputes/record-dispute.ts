@@ -23,6 +23,7 @@ import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postEntries } from '#record/ledger/post-entries.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
+import { listDisputePositions } from '#record/ledger/posting.sql.ts';
 import { findBooks } from '#record/ledger/settlement.sql.ts';
 import { disputeFeeAmounts } from '#record/ledger/settlement.ts';
 import { disputeResource } from './dispute.schema.ts';
@@ -307,11 +308,12 @@ async function postMoney(
   const { merchant_id, checkout_id, currency, id: dispute_id } = before;
   const change = state.withdrawn - before.withdrawn;
   if (change !== 0) {
-    const rooms = payments.map(({ number, amount, reduced }) => ({
-      number,
-      room: amount - reduced,
-    }));
     const kind = change > 0 ? ('withdrawn' as const) : ('reinstated' as const);
+    const positions = await listDisputePositions(db, before, dispute_id);
+    const rooms = payments.map(({ number }) => {
+      const position = positions.find(({ instalment }) => instalment === number);
+      return { number, room: position?.[kind === 'withdrawn' ? 'collected' : 'withdrawn'] ?? 0 };
+    });
     const parts = spread(rooms, Math.abs(change));
     await postMovements(
       deps,

@@ -43,6 +43,33 @@ const selectDisputed = (isOf: RawBuilder<boolean>) =>
 export const selectDisputedAmounts = (key: { merchant_id: string; checkout_id: string }) =>
   selectDisputed(sql`merchant_id = ${key.merchant_id} and checkout_id = ${key.checkout_id}`);
 
+/** The payments of a checkout of which money is in the books, or was, and what a dispute moved. */
+export type DisputePosition = {
+  instalment: number;
+  /** What was collected and neither refunded nor disputed. */
+  collected: number;
+  /** What this dispute took and did not return. */
+  withdrawn: number;
+};
+
+/** What a dispute can take from each payment of its checkout, and what it can return to it. */
+export async function listDisputePositions(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  dispute_id: string,
+): Promise<DisputePosition[]> {
+  const { rows } = await sql<DisputePosition>`
+    select instalment,
+      sum(case when debit = 'collected' then amount else -amount end)::bigint as collected,
+      coalesce(sum(case when credit = 'collected' then amount else -amount end)
+        filter (where dispute_id = ${dispute_id}), 0)::bigint as withdrawn
+    from postings
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and 'collected' in (debit, credit)
+    group by instalment`.execute(db);
+  return rows;
+}
+
 export async function listDisputedAmounts(
   db: Handle,
   checkouts: { merchant_id: string; checkout_id: string }[],
