@@ -10,6 +10,7 @@ import { mainGateway } from '#gateway/gateway-name.ts';
 import { stripeEvidence } from '#gateway/stripe/disputes.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import {
   acceptDispute,
@@ -20,6 +21,7 @@ import { findNewDisputes, readAgain } from '#purchases/disputes/check-disputes.t
 import { findReached } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
+import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
 import {
   collectDueInstalments,
   collectMerchantInstalments,
@@ -191,6 +193,33 @@ test('a charge that is in flight when a dispute comes is not repeated during it'
   await tranche.json('disputes', 'rest', lostId, '--due');
   await paying.work();
   assert.deepEqual(await charges(), [Array(2).fill('declined'), Array(2).fill('declined')]);
+});
+
+test('a charge that is in flight when its checkout is blocked is settled after the release, also during a dispute', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const [, second] = await shopper.rows('instalments');
+  await paying.pass(Temporal.Instant.from(second.due_at).subtract({ minutes: 1 }).toString());
+  const path = '/v1/payment_intents';
+  await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+  await paying.pass({ minutes: 2 });
+  await paying.clearFaults();
+  assert.deepEqual(await chargesOf(shopper), ['open']);
+  const key = { merchant_id: paying.account.merchant.id, checkout_id: shopper.id };
+  const created_at = timestamp(paying.clock.now());
+  const block = { reference: 'pi_unknown', alert_id: deps.random.uuid(), created_at };
+  await transaction(deps, ({ db }) => blockCheckout(db, key, block));
+  const { id } = await dispute(shopper);
+  await tranche.json('gateway', 'release', shopper.id, '--reason', 'seen');
+  await paying.pass({ hours: 25 });
+  assert.deepEqual(await chargesOf(shopper), ['collected']);
+  assert.ok((await shopper.rows('instalments')).every(({ paused }) => paused));
+  await resolve(id, '--lost');
+  await tranche.json('disputes', 'rest', id, '--cancel');
+  assert.deepEqual(await accountsOf(shopper), {
+    ...{ collected: 30_000, cancelled: 30_000, disputed: 30_000 },
+  });
+  await assertBooks();
 });
 
 test('an outcome that is recorded at the same time as a dispute leaves its payment paused', async () => {

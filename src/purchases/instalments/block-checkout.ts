@@ -2,7 +2,7 @@ import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { insertBlock, moveUnblocked } from './gateway-block.sql.ts';
-import { type CheckoutKey, updatePaused } from './instalment.sql.ts';
+import { type CheckoutKey, moveResumedIfAsked, updatePaused } from './instalment.sql.ts';
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
@@ -29,5 +29,7 @@ export async function unblockCheckout(
 ): Promise<number> {
   const cleared = await moveUnblocked(db, key, at);
   await resumeCollecting(db, key);
+  // A dispute may still pause the plan, but it waits for the outcome of a request in flight.
+  await moveResumedIfAsked(db, key);
   return cleared;
 }

@@ -274,6 +274,18 @@ export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promi
           and k.instalment = i.number and k.status = 'open')`.execute(db);
 }
 
+/** Resumes only the payments with a request in flight, whose outcome must be known first. */
+export async function moveResumedIfAsked(db: Handle, key: CheckoutKey): Promise<void> {
+  await sql`
+    update instalments i set paused = false
+    where i.merchant_id = ${key.merchant_id} and i.checkout_id = ${key.checkout_id} and i.paused
+      and i.shopper_attempt is null
+      and exists (
+        select from collections k
+        where k.merchant_id = i.merchant_id and k.checkout_id = i.checkout_id
+          and k.instalment = i.number and k.status = 'open')`.execute(db);
+}
+
 type Resumed = CheckoutKey & { ended_id: string | null };
 
 const writeResumed = statement((db, key: Resumed) =>
