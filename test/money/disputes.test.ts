@@ -743,6 +743,36 @@ test('a refund of the disputed part is refused, also after a loss, and the rest 
   await assertBooks();
 });
 
+test('what a lost dispute will withdraw is not refunded before that is booked, and the rest can be', async () => {
+  const { deps } = paying.service;
+  const { merchant } = paying.account;
+  const shopper = await collected();
+  await paying.pass({ days: 31 });
+  const [, { payment_ref }] = await shopper.rows('instalments');
+  const form = { payment_intent: payment_ref };
+  const { body } = await paying.gateway.call('POST', '/_test/disputes', form);
+  const state = await gatewayOf(deps).dispute(merchant.forGateway(), body.id);
+  const owner = { checkout_id: shopper.id, gateway: mainGateway };
+  const unbooked = { ...state, payment_ref, status: 'lost' as const, withdrawn: 0, fee: 0 };
+  const lost = await recordDispute(deps, merchant, owner, unbooked);
+  assert.deepEqual([lost.status, lost.withdrawn, lost.due_at !== null], ['lost', 0, true]);
+  const ask = async (amount: number) => {
+    const asked = { body: { checkout_id: shopper.id, amount } };
+    return (await send(paying.service, paying.account, 'POST', '/api/refunds', asked)).status;
+  };
+  assert.equal(await ask(60_001), 422);
+  const refund = await refundNow(paying, shopper, 60_000);
+  assert.equal(refund.status, 'complete');
+  assert.equal(await ask(1), 422);
+  await decide(shopper, { outcome: 'lost' });
+  assert.equal((await readAgain(deps, merchant, lost)).withdrawn, 30_000);
+  assert.equal(await ask(1), 422);
+  assert.deepEqual(await accountsOf(shopper), {
+    ...{ refunded: 30_000, cancelled: 30_000, disputed: 30_000 },
+  });
+  await assertBooks();
+});
+
 test('a refund that was requested before the dispute waits for it, and fails if the money is gone', async () => {
   const [won, lost] = [await collected(), await collected()];
   const refunds = [await askRefund(paying, won, 90_000), await askRefund(paying, lost, 90_000)];

@@ -303,9 +303,16 @@ export const selectOpenDisputes = (db: Handle, key: Parameters<typeof selectIds>
 export const selectPausingLosses = (db: Handle, key: Parameters<typeof selectIds>[1]) =>
   selectIds(db, key).where('is_pausing', '=', true).where('closed_at', 'is not', null);
 
+/** A lost dispute whose money the gateway has not withdrawn yet. */
+const isUnbookedLoss = sql<boolean>`(status = 'lost' and withdrawn = 0)`;
+
+/** The amounts of lost disputes that the gateway has yet to withdraw from a checkout's payments. */
+export const selectUnbookedLosses = (db: Handle, key: Parameters<typeof selectIds>[1]) =>
+  selectIds(db, key).clearSelect().select(['payment_ref', 'amount']).where(isUnbookedLoss);
+
 /**
- * The sum that the disputes of a checkout hold or have taken: the whole amount of each open
- * dispute, and what the others withdrew.
+ * The sum that the disputes of a checkout hold or have taken: the whole amount of each one that is
+ * open, or lost before the gateway has withdrawn the money, and what the others withdrew.
  */
 export async function sumDisputed(
   db: Handle,
@@ -313,7 +320,8 @@ export async function sumDisputed(
   checkout_id: string,
 ): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
-    select coalesce(sum(case when closed_at is null then amount else withdrawn end), 0)::bigint
+    select coalesce(sum(
+      case when closed_at is null or ${isUnbookedLoss} then amount else withdrawn end), 0)::bigint
       as sum
     from disputes
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);

@@ -5,7 +5,12 @@ import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { selectOpenDisputes, selectPausingLosses } from '#purchases/disputes/dispute.sql.ts';
+import {
+  selectOpenDisputes,
+  selectPausingLosses,
+  selectUnbookedLosses,
+} from '#purchases/disputes/dispute.sql.ts';
+import { spread } from '#purchases/disputes/dispute.ts';
 import { selectOpenCollections } from '#purchases/instalments/collection.sql.ts';
 import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
 import { type CheckoutKey, selectInstalments } from '#purchases/instalments/instalment.sql.ts';
@@ -21,7 +26,7 @@ import { type RefundPart, withDisputed } from './refund.ts';
 /** The payments that a refund is taken from, and the reasons why it may not begin. */
 export type RefundSources = {
   instalments: Instalment[];
-  /** The amount that refunds and disputes have taken from each payment. */
+  /** The amount that refunds and disputes have taken from each payment, or will take. */
   given: Map<number, number>;
   isDisputed: boolean;
   isBlocked: boolean;
@@ -33,6 +38,7 @@ const sourceQueries = (db: Handle, key: CheckoutKey) => ({
   instalments: selectInstalments(db, key),
   returned: selectReturned(db, key),
   disputed: selectDisputedAmounts(key),
+  unbooked: selectUnbookedLosses(db, key),
   disputes: selectOpenDisputes(db, key),
   blocks: selectBlocks(db, key),
   collections: selectOpenCollections(db, key),
@@ -48,14 +54,32 @@ type Read<Queries> = {
 
 function sourcesOf(rows: Read<ReturnType<typeof sourceQueries>>): RefundSources {
   const returned = new Map(rows.returned.map(({ instalment, sum }) => [instalment, sum]));
+  const instalments: Instalment[] = asRows(rows.instalments);
+  const given = rows.unbooked.reduce(
+    (before, loss) => withDisputed(before, spread(roomsOf(instalments, before, loss), loss.amount)),
+    withDisputed(returned, rows.disputed),
+  );
   return {
-    instalments: asRows(rows.instalments),
-    given: withDisputed(returned, rows.disputed),
+    instalments,
+    given,
     isDisputed: rows.disputes.length > 0,
     isBlocked: rows.blocks.length > 0,
     isCollecting: rows.collections.length > 0,
   };
 }
+
+/** What is left of the instalments that a disputed payment paid. */
+const roomsOf = (
+  instalments: Instalment[],
+  given: ReadonlyMap<number, number>,
+  loss: { payment_ref: string },
+) =>
+  instalments
+    .filter(({ payment_ref }) => payment_ref === loss.payment_ref)
+    .map(({ number, amount, reduced }) => ({
+      number,
+      room: amount - reduced - (given.get(number) ?? 0),
+    }));
 
 const selectSources = compileOnce((db, key: CheckoutKey) => together(sourceQueries(db, key)));
 
