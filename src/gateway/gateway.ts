@@ -45,7 +45,7 @@ export type Gateway = {
     /** True if later payments are charged without the shopper. */
     store_card: boolean;
     /** The text of the shopper's card statement. */
-    statement?: Statement;
+    statement: Statement;
     return_url: string;
   }): Promise<PaymentState | RefusedData>;
 

@@ -235,6 +235,7 @@ export function confirmPayment(
   const storesCard = isSetup(payment) || payment.object.setup_future_usage === 'off_session';
   if (storesCard && !given.customer_acceptance) throw missingParam('customer_acceptance');
   if (given.return_url) payment.hidden.return_url = given.return_url;
+  if (given.metadata) payment.object.metadata = texts(given.metadata);
   if (payment.hidden.return_url === null) {
     throw new HyperswitchError(
       404,

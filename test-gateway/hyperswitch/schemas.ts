@@ -109,6 +109,9 @@ export const confirmPayment = object({
   payment_type: paymentMembers.payment_type,
   customer_acceptance: optional(customerAcceptance),
   browser_info: optional(browserInfo),
+  // The page sends neither of these two. The server stores the metadata and ignores the description.
+  metadata: optional(metadata),
+  description: optional(text()),
 });
 
 export const capturePayment = object({ amount_to_capture: optional(Type.Integer()) });

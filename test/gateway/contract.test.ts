@@ -20,6 +20,7 @@ import {
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { createHyperswitchGateway } from '#gateway/hyperswitch/hyperswitch.ts';
 import { customerId, paymentId, refundId, verificationId } from '#gateway/hyperswitch/ids.ts';
+import { describePayment, ownWords } from '#gateway/hyperswitch/own-words.ts';
 import { paymentState, verificationState } from '#gateway/hyperswitch/states.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
@@ -336,7 +337,9 @@ async function newShopperPayment(subject: Subject, number: string) {
   const card = { card_token: payment.card_token, store: true };
   const key = `${checkout_id}:s1`;
   const instalments = [2, 3];
+  const statement = { merchant_name: 'Bean There', instalments, number_of_payments: 3 };
   return {
+    statement,
     key,
     merchant,
     checkout_id,
@@ -1301,6 +1304,46 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
     const many = new Set(Array.from({ length: 1_000 }, () => paymentId(randomUUID())));
     assert.equal(many.size, 1_000);
+  });
+
+  test('what we said of a payment is read from its ids and its description, and from nothing else', () => {
+    const [attempt_id, checkout_id] = [randomUUID(), '00000000-0000-8000-8000-00000000000f'];
+    const made = { payment_id: paymentId(attempt_id), customer_id: customerId(checkout_id) };
+    const forged = { metadata: { checkout_id, attempt_id, instalments: '1,2,3' } };
+    const read = (given: object) => ownWords({ ...made, ...forged, ...given } as never);
+    for (const [instalments, isOnPlan, said, number_of_payments] of [
+      [[1], false, 'Payment 1 of 12', 12],
+      [[2], true, 'Plan payment 2 of 12', null],
+      [[2, 3, 12], true, 'Plan payment 2, 3, 12 of 12', null],
+    ] as const) {
+      const merchant_name = 'Payment 1 of 1 to all';
+      const statement = { merchant_name, instalments: [...instalments], number_of_payments: 12 };
+      const description = describePayment(statement, isOnPlan);
+      assert.equal(description, `${said} to ${merchant_name}`);
+      const expected = { attempt_id, checkout_id, instalments, number_of_payments };
+      assert.deepEqual(read({ description }), expected);
+      const long = describePayment({ ...statement, merchant_name: 'x'.repeat(300) }, isOnPlan);
+      assert.equal(long.length, 255);
+      assert.deepEqual(read({ description: long }), expected);
+    }
+    const unsaid = { attempt_id, checkout_id, instalments: [], number_of_payments: null };
+    for (const description of [
+      null,
+      '',
+      'A payment',
+      'For Payment 1 of 2 to us',
+      'Payment , of 2 to',
+    ]) {
+      assert.deepEqual(read({ description }), unsaid, String(description));
+    }
+    assert.equal(read({ payment_id: verificationId(attempt_id) }).attempt_id, attempt_id);
+    for (const id of ['', 'pay_1', refundId(attempt_id), `pay_z${made.payment_id.slice(5)}`]) {
+      const { attempt_id: attempt, checkout_id: checkout } = read({
+        payment_id: id,
+        customer_id: id || null,
+      });
+      assert.deepEqual([attempt, checkout], [null, null], id);
+    }
   });
 
   test('without the operator’s own mapping, declines are read from the raw codes', async () => {

@@ -60,8 +60,8 @@ const begin = async (shopper: Shopper, term = 3): Promise<PayPage> => {
   return body;
 };
 
-const enter = (page: PayPage, card = visa) =>
-  confirmInSession(paying.gateway.url, page.card_session?.client_secret ?? '', card);
+const enter = (page: PayPage, card = visa, more = {}) =>
+  confirmInSession(paying.gateway.url, page.card_session?.client_secret ?? '', card, more);
 
 const statuses = async (shopper: Shopper) =>
   (await shopper.attempts()).map(({ status }) => status).join();
@@ -280,6 +280,45 @@ describe('no one is held twice', () => {
     );
     assert.equal((await enter(begun)).status, 400);
     assert.deepEqual(await shopper.live(), []);
+  });
+});
+
+describe('a shopper whose browser says that the first payment pays the whole plan', () => {
+  /** Pays the first payment of a plan and lets it be captured. */
+  async function forged() {
+    const shopper = await paying.shopper();
+    const metadata = { checkout_id: shopper.id, instalments: '1,2,3' };
+    const description = 'Payment 1, 2, 3 of 3 to Bean There';
+    const begun = await begin(shopper);
+    assert.equal((await enter(begun, visa, { metadata, description })).status, 200);
+    await paying.pass({ days: 2 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+    return shopper;
+  }
+
+  const refsOf = async (shopper: Shopper) =>
+    (await shopper.rows('instalments')).map(({ payment_ref }) => payment_ref).filter(Boolean);
+
+  test('pays each of the others on the plan page', async () => {
+    const shopper = await forged();
+    const acting = await actingOn(paying, shopper);
+    assert.equal((await acting.pay('next')).attempt?.status, 'done');
+    assert.equal((await acting.pay('next', { card: mastercard })).attempt?.status, 'done');
+    assert.equal(new Set(await refsOf(shopper)).size, 3);
+    assert.equal((await shopper.live()).length, 3);
+  });
+
+  test('is charged again after a declined charge', async () => {
+    const shopper = await forged();
+    const key_contains = paymentId(collectionId(shopper.id, 2, 1));
+    await paying.gateway.fault({
+      ...{ ...create, fault: 'decline', decline_code: 'insufficient_funds', key_contains },
+    });
+    await paying.pass({ months: 3 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
+    assert.equal((await shopper.rows('collections')).length, 4);
+    assert.equal(new Set(await refsOf(shopper)).size, 3);
+    assert.equal((await shopper.live()).length, 3);
   });
 });
 

@@ -408,6 +408,7 @@ test('what a lost database had charged is recorded and not charged again', async
       card: { card_ref },
       amount: 50_000 * instalments.length,
       currency: 'ZAR',
+      statement: { merchant_name: 'Bean There', instalments, number_of_payments: 3 },
       return_url: 'https://pay.example.com/return',
     });
     assert.equal(paid.outcome, 'captured');

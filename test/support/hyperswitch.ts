@@ -103,12 +103,13 @@ export function useHyperswitch(
 
 /**
  * Confirms a session's payment with a card (`number` or `number-year-month`), as a shopper's
- * browser would.
+ * browser would. `more` are members that only a forger would send.
  */
 export async function confirmInSession(
   url: string,
   client_secret: string,
   card: string,
+  more: object = {},
 ): Promise<{ status: number; text: string }> {
   const [number = '', year = '2031', month = '12'] = card.split('-');
   const id = client_secret.split('_secret_')[0];
@@ -128,6 +129,7 @@ export async function confirmInSession(
         },
       },
       customer_acceptance: { acceptance_type: 'offline' },
+      ...more,
     }),
   });
   return { status: response.status, text: await response.text() };

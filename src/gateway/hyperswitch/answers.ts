@@ -14,9 +14,9 @@ export type Payment = {
   connector_transaction_id?: string | null;
   created?: string | null;
   customer_id?: string | null;
+  description?: string | null;
   setup_future_usage?: string | null;
   next_action?: { type: string; redirect_to_url?: string } | null;
-  metadata?: Record<string, unknown> | null;
   payment_method_id?: string | null;
   payment_method_tokenization_details?: { is_eligible_for_mit_payment?: boolean } | null;
   payment_method_data?: { card?: Card } | null;

@@ -21,6 +21,20 @@ function base32(hex: string): string {
   return characters.join('');
 }
 
+/** The UUID from which an id of one of these kinds was made; null if the id is not ours. */
+function uuidIn(id: string, ...prefixes: string[]): string | null {
+  const [, prefix = '', digits = ''] = /^([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})$/.exec(id) ?? [];
+  if (!prefixes.includes(prefix)) return null;
+  const value = [...digits].reduce((sum, one) => (sum << 5n) | BigInt(alphabet.indexOf(one)), 0n);
+  const hex = value.toString(16).padStart(32, '0');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The attempt whose payment or verification has this id. */
+export const attemptIn = (payment_id: string) => uuidIn(payment_id, 'pay', 'ver');
+/** The checkout whose shopper has this id. */
+export const checkoutIn = (customer_id: string) => uuidIn(customer_id, 'cus');
+
 export const paymentId = (attempt_id: string) => idOf('pay', attempt_id);
 export const verificationId = (attempt_id: string) => idOf('ver', attempt_id);
 export const isVerification = (payment_id: string) => payment_id.startsWith('ver_');

@@ -9,13 +9,14 @@ import {
   type Statement,
 } from '#gateway/gateway.ts';
 import { statementPrefix } from '#gateway/settings.ts';
-import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
+import { statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode, refusesAmount } from './api.ts';
 import { cardOf } from './card.ts';
 import { paymentId } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
 import { find, retrieve } from './look-up.ts';
+import { describePayment, ownWords } from './own-words.ts';
 import { paymentState, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
@@ -107,19 +108,17 @@ async function listInstalmentPayments(
   wanted: Parameters<Gateway['listInstalmentPayments']>[1],
 ): ReturnType<Gateway['listInstalmentPayments']> {
   const listed = (await listAll(api, merchant, wanted.customer_ref)).filter((payment) => {
-    const { checkout_id, instalments, instalment } = payment.metadata ?? {};
+    const { checkout_id, instalments } = ownWords(payment);
     if (checkout_id !== wanted.checkout_id || payment.amount === 0) return false;
     // A shopper may have paid several instalments at once.
-    const covered = String(instalments ?? instalment ?? '').split(',');
-    return wanted.instalments.some((number) => covered.includes(String(number)));
+    return wanted.instalments.some((number) => instalments.includes(number));
   });
   return await fewAtOnce(listed, async (payment) => {
-    const attempt_id = payment.metadata?.attempt_id;
+    const { attempt_id } = ownWords(payment);
     const known = completeInLists.includes(payment.status)
       ? payment
       : await retrieve(api, merchant, payment.payment_id);
-    const id = attempt_id === undefined ? null : String(attempt_id);
-    return { ...paymentState(known, merchant.now), attempt_id: id };
+    return { ...paymentState(known, merchant.now), attempt_id };
   });
 }
 
@@ -158,13 +157,8 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
         : withStored(payment.customer_ref, card.card_ref)),
       capture_method: isHeld ? 'manual' : 'automatic',
       ...(payment.store_card && { setup_future_usage: 'off_session' as const }),
-      ...(statement && words(api, statement)),
-      metadata: {
-        checkout_id: payment.checkout_id,
-        [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
-        ...(isHeld && statement && { number_of_payments: String(statement.number_of_payments) }),
-        attempt_id: payment.attempt_id,
-      },
+      ...words(api, { ...statement, instalments }, !isHeld),
+      metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
     });
     return paymentState(made, merchant.now);
   } catch (error) {
@@ -238,13 +232,8 @@ async function charge(
       amount: payment.amount,
       currency: payment.currency,
       ...withStored(payment.customer_ref, payment.card_ref),
-      ...words(api, statement),
-      metadata: {
-        checkout_id: payment.checkout_id,
-        instalment: String(payment.instalment),
-        number_of_payments: String(statement.number_of_payments),
-        attempt_id: payment.attempt_id,
-      },
+      ...words(api, { ...statement, instalments: [payment.instalment] }, false),
+      metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
     });
   } catch (error) {
     return await declinedForGood(api, merchant, payment.card_ref, error);
@@ -258,11 +247,11 @@ async function charge(
 }
 
 /** Describes a payment on statements and in the gateway's records. */
-function words({ settings }: HyperswitchApi, statement: Statement) {
+function words({ settings }: HyperswitchApi, statement: Statement, isOnPlan: boolean) {
   const prefix = statementPrefix(settings);
   const statement_descriptor_suffix = statementSuffix(prefix, statement.merchant_name, statement);
   return {
     billing_descriptor: { statement_descriptor_suffix },
-    description: paymentDescription(statement.merchant_name, statement),
+    description: describePayment(statement, isOnPlan),
   };
 }

@@ -5,6 +5,7 @@ import { fail, type HyperswitchApi } from './api.ts';
 import { disputeState, listDisputes } from './disputes.ts';
 import { isVerification } from './ids.ts';
 import { fewAtOnce, listPage } from './lists.ts';
+import { ownWords } from './own-words.ts';
 import { timeOf } from './states.ts';
 
 const paymentStates: Record<string, GatewayRecord['state']> = {
@@ -21,9 +22,8 @@ const paymentStates: Record<string, GatewayRecord['state']> = {
 const textOf = (value: unknown) => (value === undefined || value === null ? null : String(value));
 
 function paymentRecord(payment: Payment): GatewayRecord {
-  const { payment_id, metadata } = payment;
-  const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
-  const covered = (textOf(instalments ?? instalment) ?? '').split(',');
+  const { payment_id } = payment;
+  const { attempt_id, checkout_id, instalments, number_of_payments } = ownWords(payment);
   // A verification without an amount takes nothing. A verification with a small amount holds it.
   // Statuses that we do not know are not decided yet.
   const isForNothing = isVerification(payment_id) && payment.amount === 0;
@@ -31,12 +31,12 @@ function paymentRecord(payment: Payment): GatewayRecord {
   return {
     ...noMembers,
     reference: payment_id,
-    own_id: textOf(attempt_id),
-    checkout_id: textOf(checkout_id),
+    own_id: attempt_id,
+    checkout_id,
     payment_ref: payment_id,
     customer_ref: payment.customer_id ?? null,
-    instalments: covered.filter((digits) => digits !== '').map(Number),
-    number_of_payments: number_of_payments ? Number(number_of_payments) : null,
+    instalments,
+    number_of_payments,
     amount: state === 'taken' ? (payment.amount_received ?? payment.amount) : payment.amount,
     state: state ?? 'in_flight',
     created_at: timeOf(payment.created ?? ''),

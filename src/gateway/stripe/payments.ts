@@ -78,11 +78,11 @@ async function begin(api: StripeApi, payment: Begin): Promise<PaymentState | Ref
       allowed_payment_method_types: ['card'],
       return_url: payment.return_url,
       ...withShopper(payment.store_card),
-      ...(statement && words(api.settings, statement)),
+      ...words(api.settings, statement),
       metadata: {
         checkout_id: payment.checkout_id,
         [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
-        ...(isHeld && statement && { number_of_payments: statement.number_of_payments }),
+        ...(isHeld && { number_of_payments: statement.number_of_payments }),
         attempt_id: payment.attempt_id,
       },
       expand: [...expanded],
