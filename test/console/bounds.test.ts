@@ -621,12 +621,52 @@ test('a person who reads a hundred different pages of people in an hour re-authe
   const requests = `integrations/${kept[0].integration_id}/refused-requests`;
   const reading = await ask(console, unproved, 'GET', `/api/${requests}`);
   assert.equal(reading.body.error?.code, 'proof_needed', 'the bodies name shoppers');
+  const link = await ask(console, unproved, 'GET', `/api/payment-links/${till}`);
+  assert.equal(link.body.error?.code, 'proof_needed', 'its orders name many shoppers');
   assert.deepEqual([await page(proved, 51), await page(proved, 51)], [200, 200]);
   const { rows } = await deps.database.pool.query(
     "select person_id, details from operator_actions where action = 'lists read'",
   );
   const details = { list: 'people', filters: { limit: 51 } };
   assert.deepEqual(rows, [{ person_id: proved.id, details }]);
+});
+
+test('a person who opens three hundred different orders in an hour re-authenticates, and is in the audit', async () => {
+  const { deps } = paying.service;
+  const { rows: found } = await deps.database.pool.query(
+    'select id, merchant_id from checkouts order by number desc limit 2',
+  );
+  const [first, second] = found as { id: string; merchant_id: string }[];
+  assert.ok(first && second);
+  const read = async (person: ConsolePerson, { id }: { id: string }, part = '') => {
+    const path = `/api/checkouts/${id}${part}`;
+    const { status, body } = await ask({ app, deps }, person, 'GET', path);
+    return status === 200 ? 200 : body.error.code;
+  };
+  const unproved = await addPerson(paying.service, { roles: ['support'], isFresh: false });
+  const proved = await addPerson(paying.service, {
+    roles: ['merchant-admin'],
+    merchant_ids: [...new Set([first.merchant_id, second.merchant_id])],
+  });
+  for (const person of [unproved, proved]) {
+    await readPages(deps, person, 299, 'rows');
+    assert.equal(await read(person, first), 200);
+    assert.equal(await read(person, first, '/notes'), 200, 'the order counts once');
+  }
+  assert.equal(await read(unproved, second), 'proof_needed');
+  assert.equal(await read(unproved, first), 200, 'a page that refreshes itself');
+  assert.equal(await read(unproved, { id: crypto.randomUUID() }), 'not_found');
+  const list = await ask({ app, deps }, unproved, 'GET', '/api/checkouts?limit=7');
+  assert.equal(list.status, 200, 'pages of lists have a limit of their own');
+  assert.deepEqual([await read(proved, second), await read(proved, second)], [200, 200]);
+  const { rows } = await deps.database.pool.query(
+    `select merchant_id, details from operator_actions
+     where action = 'lists read' and person_id = any($1)`,
+    [[unproved.id, proved.id]],
+  );
+  const { id, merchant_id } = second;
+  const details = { list: 'checkouts', filters: { merchant: merchant_id, id } };
+  assert.deepEqual(rows, [{ merchant_id, details }]);
 });
 
 test('a hundred searches that find different people in an hour count as bulk reading, too', async () => {

@@ -618,6 +618,26 @@ describe('every route of the console', () => {
     }
   });
 
+  test('that names a shopper is counted, and needs the passkey after too many', async () => {
+    const { rateLimits } = paying.service.deps;
+    const admin = await personIn(['admin'], 'all');
+    const unproved = await addPerson(paying.service, { roles: ['admin'], isFresh: false });
+    for (const kind of ['pages', 'rows'] as const) {
+      await readPages({ rateLimits } as typeof paying.service.deps, unproved, 301, kind);
+    }
+    const naming: string[] = [];
+    for (const route of guarded.filter(({ method }) => method === 'GET')) {
+      const { body } = await askAbout(route, own, admin);
+      if (!JSON.stringify(body).includes(own.email)) continue;
+      naming.push(route.url);
+      const answer = await askAbout(route, own, unproved);
+      assert.equal(answer.body.error?.code, 'proof_needed', named(route));
+    }
+    for (const room of ['checkouts', 'payment-links', 'conversations', 'refunds', 'disputes']) {
+      assert.ok(naming.includes(`/api/${room}/:id`), room);
+    }
+  });
+
   test('with a filter by a merchant outside of the scope shows nothing of it', async () => {
     const reader = await personIn(['admin'], 'own');
     for (const route of guarded.filter(({ method }) => method === 'GET')) {

@@ -89,13 +89,14 @@ export async function openAnotherSession(
   return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
-/** Counts as many pages as if the person had read them in the console. */
+/** Counts as many pages, or rows, as if the person had read them in the console. */
 export async function readPages(
   { rateLimits }: Service['deps'],
   { id }: ConsolePerson,
   count: number,
+  of: 'pages' | 'rows' = 'pages',
 ): Promise<void> {
-  for (let page = 0; page < count; page += 1) await rateLimits.listPage(id, String(page));
+  for (let read = 0; read < count; read += 1) await rateLimits.bulkRead(of, id, String(read));
 }
 
 /** The session cookie that an answer sets. */

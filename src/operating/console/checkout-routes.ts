@@ -46,18 +46,12 @@ import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import type { Note as NoteRow } from '#record/notes/note.sql.ts';
 import { notFound } from './errors.ts';
-import { listRoutes, readPage } from './pages.ts';
-import {
-  actionRoute,
-  type ConsoleRoute,
-  type Context,
-  consoleRoute,
-  detailRoute,
-} from './route.ts';
+import { countRow, listRoutes, readPage, shopperRoute } from './pages.ts';
+import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 export const checkoutRoutes: ConsoleRoute[] = [
   ...listRoutes(checkoutList),
-  detailRoute('checkouts', 'checkouts.read', CheckoutDetails, async (context, id) => {
+  shopperRoute('checkouts', 'checkouts.read', CheckoutDetails, async (context, id) => {
     const history = await readCheckoutHistory(context.deps, context.scope, id, historyLimits);
     if (!history) throw notFound();
     return await presentDetails(context, history);
@@ -114,6 +108,8 @@ export const checkoutRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, query: PageQuery, response: pageOf(Note) },
     async handle(context, { params, query }) {
       const { data, next } = await readPage(query, (page) => readNotes(context, params.id, page));
+      const [first] = data;
+      if (first) await countOrder(context, params.id, first);
       return { data: data.map(presentNote), next };
     },
   }),
@@ -131,7 +127,11 @@ export const checkoutRoutes: ConsoleRoute[] = [
     url: '/api/checkouts/:id/messages/:message',
     permission: 'messages.read',
     schema: { params: MessageParams, response: MessageDetails },
-    handle: (context, { params }) => readMessage(context, params.id, params.message),
+    async handle(context, { params }) {
+      const message = await readMessage(context, params.id, params.message);
+      await countOrder(context, params.id, message);
+      return message;
+    },
   }),
   actionRoute({
     url: '/api/checkouts/:id/messages/:message/send-again',
@@ -157,6 +157,10 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
 ];
+
+/** Counts a part of an order's page. The page and all its parts count once. */
+const countOrder = (context: Context, id: string, { merchant_id }: { merchant_id: string }) =>
+  countRow(context, 'checkouts', { id, merchant_id });
 
 const presentNote = (note: NoteRow) => ({
   ...note,

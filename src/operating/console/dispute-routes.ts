@@ -12,12 +12,12 @@ import { reading } from '#platform/database/transaction.ts';
 import { readEvidence } from '#purchases/disputes/answer-dispute.ts';
 import { writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
 import { answerDownload } from './download.ts';
-import { listRoutes } from './pages.ts';
-import { actionRoutes, type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
+import { listRoutes, shopperRoute } from './pages.ts';
+import { actionRoutes, type ConsoleRoute, consoleRoute } from './route.ts';
 
 export const disputeRoutes: ConsoleRoute[] = [
   ...listRoutes(disputeList),
-  detailRoute('disputes', 'disputes.read', DisputeDetails, readDispute),
+  shopperRoute('disputes', 'disputes.read', DisputeDetails, readDispute),
   consoleRoute({
     url: '/api/disputes/:id/evidence.html',
     permission: 'disputes.read',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import Type, { type TObject } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { hasPersonalData, openCsv } from '#operating/operations/csv.ts';
 import { pageOf } from '#operating/operations/list.schema.ts';
 import {
@@ -8,11 +8,12 @@ import {
   type ListDefinition,
   type PageRequest,
 } from '#operating/operations/list.ts';
+import type { Permission } from '#operating/people/permission.ts';
 import { operate } from '#record/actions/operate.ts';
 import { answerDownload, typedFilters } from './download.ts';
 import { ConsoleError } from './errors.ts';
 import { requireReauthentication } from './reauthentication.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { type ConsoleRoute, type Context, consoleRoute, detailRoute } from './route.ts';
 import { sharesOf } from './shares.ts';
 
 const limitDefault = 50;
@@ -69,16 +70,60 @@ export async function countPage(
   /** The merchants of the rows shown, if these are known. */
   merchants?: (string | null)[],
 ): Promise<void> {
-  const page = createHash('sha256')
+  await countRead(context, 'pages', list, query, shown, merchants);
+}
+
+/**
+ * Counts a row that names a shopper, because its id need not come from a list that is counted: the
+ * lines of a payout and payment links have ids too.
+ */
+export async function countRow(
+  context: Context,
+  name: string,
+  { id, merchant_id }: { id: string; merchant_id: string },
+  /** Whether the row names many shoppers, so that it counts as a page of a list does. */
+  namesMany = false,
+): Promise<void> {
+  const row = { merchant: merchant_id, id: id.toLowerCase() };
+  await countRead(context, namesMany ? 'pages' : 'rows', name, row);
+}
+
+/** Makes the route of one row that names a shopper: `GET /api/NAME/:id`. */
+export const shopperRoute = <
+  const Response extends TSchema,
+  Row extends Type.Static<Response> & { merchant_id: string },
+>(
+  name: string,
+  permission: Permission,
+  response: Response,
+  read: (context: Context, id: string) => Promise<Row>,
+  namesMany: (row: Row) => boolean = () => false,
+): ConsoleRoute =>
+  detailRoute(name, permission, response, async (context, id) => {
+    const row = await read(context, id);
+    await countRow(context, name, { id, merchant_id: row.merchant_id }, namesMany(row));
+    return row;
+  });
+
+async function countRead(
+  context: Context,
+  of: Parameters<Context['deps']['rateLimits']['bulkRead']>[0],
+  list: string,
+  query: object,
+  shown: object = query,
+  merchants?: (string | null)[],
+): Promise<void> {
+  const { deps, person } = context;
+  const hash = createHash('sha256')
     .update(JSON.stringify([list, shown]))
     .digest('base64url');
-  const { isBulk, noteShown } = await context.deps.rateLimits.listPage(context.person.id, page);
+  const { isBulk, noteShown } = await deps.rateLimits.bulkRead(of, person.id, hash);
   if (isBulk) {
     requireReauthentication(context);
     const details = { list, filters: typedFilters(query) };
     const about = aboutOf(query);
     const shares = sharesOf(context, about.merchant_id, details, merchants);
-    await operate(context.deps, context.operator, 'lists read', async () => ({
+    await operate(deps, context.operator, 'lists read', async () => ({
       ...{ ...about, details, shares, result: null },
     }));
   }

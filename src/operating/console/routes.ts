@@ -32,11 +32,11 @@ import { merchantRoutes } from './merchant-routes.ts';
 import { moneyRoutes } from './money-routes.ts';
 import { overdueRoutes } from './overdue-routes.ts';
 import { overviewRoutes } from './overview-routes.ts';
-import { listRoutes } from './pages.ts';
+import { listRoutes, shopperRoute } from './pages.ts';
 import { payeeRoutes } from './payee-routes.ts';
 import { payoutRoutes } from './payout-routes.ts';
 import { peopleRoutes } from './people-routes.ts';
-import { actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
+import { actionRoutes, type ConsoleRoute } from './route.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { signInRoutes } from './sign-in-routes.ts';
 import { statementRoutes } from './statement-routes.ts';
@@ -48,13 +48,19 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...overviewRoutes,
   ...checkoutRoutes,
   ...listRoutes(paymentLinkList),
-  detailRoute('payment-links', 'links.read', PaymentLinkDetails, readPaymentLink),
+  shopperRoute(
+    'payment-links',
+    'links.read',
+    PaymentLinkDetails,
+    readPaymentLink,
+    ({ reusable }) => reusable,
+  ),
   ...actionRoutes(paymentLinkActions),
   ...listRoutes(conversationList),
-  detailRoute('conversations', 'messages.read', ConversationDetails, readConversation),
+  shopperRoute('conversations', 'messages.read', ConversationDetails, readConversation),
   ...actionRoutes(conversationActions),
   ...listRoutes(refundList),
-  detailRoute('refunds', 'refunds.read', RefundDetails, async (context, id) =>
+  shopperRoute('refunds', 'refunds.read', RefundDetails, async (context, id) =>
     readRefund(context, await mustSee(context, 'refund_requests', id)),
   ),
   ...actionRoutes(refundActions),

@@ -61,7 +61,7 @@ export async function readMessage(
   viewer: Viewer<ViewerDeps & QueueDeps>,
   id: string,
   message_id: string,
-): Promise<MessageDetails> {
+): Promise<MessageDetails & { merchant_id: string }> {
   const { deps } = viewer;
   const { merchant_id } = await mustSee(viewer, 'checkouts', id);
   const { merchant, message } = await reading(deps, async (db) => ({
@@ -71,7 +71,7 @@ export async function readMessage(
   if (!merchant || !message) throw new NotFound(`This order has no message ${message_id}.`);
   const { kind, status, settled_at } = message;
   const shown = await showMessage(deps, merchant, message);
-  return { id: message.id, kind, status, settled_at, ...shown };
+  return { id: message.id, merchant_id, kind, status, settled_at, ...shown };
 }
 
 /** The messages to the shopper of a checkout, the newest first. */

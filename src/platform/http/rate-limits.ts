@@ -107,11 +107,13 @@ export const declineLimits = {
 
 /** Console requests per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
-/**
- * How many different pages of lists with people's names one person may open. More than this counts
- * as reading in bulk.
- */
-const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
+/** How much that names people one person may open. More than this counts as reading in bulk. */
+const bulkReads = {
+  /** Different pages of lists, or of a row that names many people. */
+  pages: { max_requests: 100, window_seconds: 3600 },
+  /** Different rows that name one shopper. Support opens far fewer, even in a busy hour. */
+  rows: { max_requests: 300, window_seconds: 3600 },
+} satisfies Record<string, Limit>;
 /** Attempts to sign in to the console, per client address. An office may share an address. */
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
@@ -202,20 +204,21 @@ export function createRateLimits(store: RateLimitStore) {
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
     },
     /**
-     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page that
-     * is open refreshes itself, so it is counted only once. Call `noteShown` before showing it, to
-     * remember that the page was counted.
+     * Counts a page of a list, or a row, and returns whether the person now reads in bulk. A page
+     * that is open refreshes itself, so it is counted only once. Call `noteShown` before showing it,
+     * to remember that the page was counted.
      */
-    async listPage(
+    async bulkRead(
+      of: keyof typeof bulkReads,
       person_id: string,
-      page: string,
+      shown: string,
     ): Promise<{ isBulk: boolean; noteShown(): Promise<unknown> }> {
-      const { max_requests, window_seconds } = listPages;
-      const key = `console list ${person_id} ${page}`;
+      const { max_requests, window_seconds } = bulkReads[of];
+      const key = `console ${of} ${person_id} ${shown}`;
       const noteShown = () => store.hit(key, window_seconds);
       const known = await store.hit(key, window_seconds, 0);
       if (known.count > 0) return { isBulk: false, noteShown };
-      const { count } = await store.hit(`console lists ${person_id}`, window_seconds);
+      const { count } = await store.hit(`console all ${of} ${person_id}`, window_seconds);
       return { isBulk: count > max_requests, noteShown };
     },
     /**

@@ -7,7 +7,7 @@ import type {
   Note,
   TimelineEntry,
 } from '#operating/operations/checkout.schema.ts';
-import { get } from '../api.ts';
+import { fetchList } from '../api.ts';
 import { reasonWords, sentence, words } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { clockOf, Facts, Notice, Status, Time } from '../parts/basics.tsx';
@@ -138,7 +138,7 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
   const path = `/api/checkouts/${checkout.id}/messages/${id}`;
   const { data, error, refetch } = useQuery({
     queryKey: [path],
-    queryFn: ({ signal }) => get<MessageDetails>(path, {}, signal),
+    queryFn: ({ signal }) => fetchList<MessageDetails>(path, {}, signal, 'Show this message'),
   });
   const { run, busy, problem } = useAction();
   const what = 'Send it again';

@@ -1,14 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
-import { get } from '../api.ts';
+import { fetchList, needsReauthentication } from '../api.ts';
 import { Card, PageHead } from './basics.tsx';
 import { Unread } from './states.tsx';
+
+const refreshMs = 30_000;
 
 /** One object by its id, refreshed while it is shown. */
 export function useDetails<Details>(path: string, id: string) {
   return useQuery({
     queryKey: [path, id],
-    queryFn: ({ signal }) => get<Details>(`${path}/${id}`, {}, signal),
-    refetchInterval: 30_000,
+    queryFn: ({ signal }) => fetchList<Details>(`${path}/${id}`, {}, signal, 'Show this page'),
+    refetchInterval: ({ state }) => (needsReauthentication(state.error) ? false : refreshMs),
   });
 }
 
