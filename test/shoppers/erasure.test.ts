@@ -12,6 +12,7 @@ import { answerShopper } from '#purchases/conversations/answer-shopper.ts';
 import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
 import { stageEvidence } from '#purchases/disputes/answer-dispute.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
+import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { operate } from '#record/actions/operate.ts';
@@ -323,6 +324,43 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   const words = traces.filter((trace) => !/^\d{4}$/.test(trace));
   for (const trace of words) assert.ok(!lines.includes(trace.toLowerCase()), trace);
   assert.doesNotMatch(lines, /last4|ending \d{4}/);
+});
+
+test('an erased checkout takes no note and no reason of a refund, and a note waits for an erasure', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const shopper = await paying.shopper({ customer: { email: 'zanele@example.com' } });
+  await shopper.pay(1);
+  await paying.pass({ days: 1 });
+  const checkout = { merchant_id: paying.account.merchant.id, id: shopper.id };
+  const note = () => addNote(deps, 'nomsa', checkout, 'Zanele called again');
+  const erasing = await pool.connect();
+  let isOver = false;
+  try {
+    await erasing.query('begin');
+    // The same lock as an erasure has.
+    await erasing.query('select from checkouts where id = $1 for no key update', [shopper.id]);
+    const written = note().finally(() => {
+      isOver = true;
+    });
+    written.catch(() => {});
+    await until('the note waits', async () => isOver || (await countLockWaits(pool)) > 0);
+    assert.equal(isOver, false);
+    await erasing.query('update checkouts set erased_at = created_at where id = $1', [shopper.id]);
+    await erasing.query('commit');
+    await assert.rejects(written, /was erased/);
+  } finally {
+    erasing.release();
+  }
+  await query('update checkouts set erased_at = null where id = $1', [shopper.id]);
+  await note();
+  await tranche.json('shoppers', 'erase', 'zanele@example.com');
+  await assert.rejects(note(), /was erased/);
+  assert.deepEqual(await shopper.rows('notes'), []);
+  const wanted = { request_id: randomUUID(), checkout_id: shopper.id, amount: 1_000 };
+  const refund = (reason: string | null) => requestRefund(deps, 'nomsa', { ...wanted, reason });
+  await assert.rejects(refund('Zanele called'), /Leave it out/);
+  assert.equal((await refund(null)).request_reason, null);
 });
 
 test('an erased checkout can still be refunded, and its callback sent again', async () => {

@@ -59,6 +59,11 @@ export async function requestRefund(
         `The checkout is ${checkout?.status}: only successful ones can be refunded.`,
       );
     }
+    if (reason !== null && checkout.erased_at !== null) {
+      throw new OperatorError(
+        'This shopper’s data was erased, and nothing would erase a reason. Leave it out.',
+      );
+    }
     const remainder = await sumRefundable(db, checkout);
     if (amount > remainder) {
       const { currency } = checkout;

@@ -5,7 +5,7 @@ import {
   operate,
   personOf,
 } from '#record/actions/operate.ts';
-import { countNotes, insertNote, type Note } from './note.sql.ts';
+import { countNotes, insertNote, lockErasure, type Note } from './note.sql.ts';
 
 const charactersMax = 2_000;
 
@@ -14,7 +14,8 @@ const notesMax = 300;
 
 /**
  * Adds a person's note to a checkout. The text is not in the audit: it may name the shopper,
- * and erasing a shopper deletes notes but not the audit.
+ * and erasing a shopper deletes notes but not the audit. An erased checkout takes no notes, because
+ * nothing would erase them.
  */
 export async function addNote(
   deps: OperatorDeps,
@@ -31,6 +32,9 @@ export async function addNote(
   }
   const id = deps.random.uuid();
   return await operate(deps, operator, 'checkouts note', async (db, at) => {
+    if ((await lockErasure(db, checkout.merchant_id, checkout.id)) !== null) {
+      throw new OperatorError('This shopper’s data was erased, so the checkout takes no notes.');
+    }
     if ((await countNotes(db, checkout.merchant_id, checkout.id)) >= notesMax) {
       throw new OperatorError(
         `This checkout has ${notesMax} notes, which is the limit. Keep further notes elsewhere.`,

@@ -32,6 +32,25 @@ export async function insertNote(db: Handle, note: Note): Promise<Note> {
     .executeTakeFirstOrThrow();
 }
 
+/**
+ * Locks a checkout against an erasure, and returns when it was erased. A foreign key does not lock
+ * it: a note that is inserted during an erasure would stay.
+ */
+export async function lockErasure(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<Timestamp | null> {
+  const { erased_at } = await db
+    .selectFrom('checkouts')
+    .select('erased_at')
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', checkout_id)
+    .forShare()
+    .executeTakeFirstOrThrow();
+  return erased_at;
+}
+
 export async function countNotes(
   db: Handle,
   merchant_id: string,

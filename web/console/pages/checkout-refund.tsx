@@ -66,12 +66,14 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         {...typedField}
         error={typed !== '' && !cents ? 'Enter an amount such as 600,00.' : null}
       />
-      <TextInput
-        label="Reason"
-        description={`Your colleagues and the ${scope === 'all' ? 'merchant’s people' : 'payment service'} read it beside the refund. The audit does not keep it.`}
-        maxLength={500}
-        {...reasonField}
-      />
+      {checkout.erased_at === null && (
+        <TextInput
+          label="Reason"
+          description={`Your colleagues and the ${scope === 'all' ? 'merchant’s people' : 'payment service'} read it beside the refund. The audit does not keep it.`}
+          maxLength={500}
+          {...reasonField}
+        />
+      )}
       {error && <Notice kind="bad">{error.message}</Notice>}
       {Boolean(cents) && !error && !isCurrent && <Bones lines={3} />}
       {isCurrent && preview.refusal !== null && <Notice kind="bad">{preview.refusal}</Notice>}

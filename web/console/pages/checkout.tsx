@@ -90,7 +90,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
           <Card title="What happened">
             <Timeline entries={checkout.timeline} of={checkout} />
             <Cut of={checkout} />
-            {can('notes.write') && <NoteForm id={checkout.id} />}
+            {can('notes.write') && checkout.erased_at === null && <NoteForm id={checkout.id} />}
           </Card>
           {callback && <CallbackCard of={callback} owner={checkout} />}
           <Attempted of={checkout} show={show} />
