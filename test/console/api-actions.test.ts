@@ -1666,6 +1666,13 @@ describe('the actions of the command line', () => {
 
     await proposeAccount(deps, one.email, merchant.id, bankAccount);
     await confirmAccount(deps, other.email, merchant.id, { number: 1, ...bankAccount });
+    await closeEndedAlerts(deps);
+    const { rows: ended } = await deps.database.pool.query(
+      `select closed_by, due_at is not null as is_to_be_posted from alerts
+       where merchant_id = $1 and kind = 'bank_account_proposed'`,
+      [merchant.id],
+    );
+    assert.deepEqual(ended, [{ closed_by: 'the service', is_to_be_posted: true }]);
     const url = `/api/merchants/${merchant.id}`;
     const { body } = await askExactly(console(), await person(), 'GET', url);
     const { proposed_by, confirmed_by } = body.payee.account;

@@ -186,9 +186,12 @@ export async function moveAlertTaken(
 }
 
 /**
- * Closes an alert that is open or taken. A closed alert need not be posted any more, unless an
- * operator caused it: two operators together must not hide an action from the others.
+ * A closed alert need not be posted any more, unless an operator caused it: two operators together
+ * must not hide an action from the others (decision 0074).
  */
+const dueOnceClosed = sql<Timestamp | null>`case when caused_by is not null then due_at end`;
+
+/** Closes an alert that is open or taken. */
 export async function moveAlertClosed(
   db: Handle,
   id: string,
@@ -201,7 +204,7 @@ export async function moveAlertClosed(
 ): Promise<void> {
   await db
     .updateTable('alerts')
-    .set({ ...closed, due_at: sql`case when caused_by is not null then due_at end` })
+    .set({ ...closed, due_at: dueOnceClosed })
     .where('id', '=', id)
     .execute();
 }
@@ -230,7 +233,7 @@ export async function moveAlertsEnded(
 ): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('alerts')
-    .set({ ...closedByService(now, reason), due_at: null })
+    .set({ ...closedByService(now, reason), due_at: dueOnceClosed })
     .where('id', 'in', ids)
     .where('closed_at', 'is', null)
     .executeTakeFirstOrThrow();
