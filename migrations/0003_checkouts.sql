@@ -103,6 +103,8 @@ create table payment_links (
   -- one can be paid.
   checkouts           integer not null default 0,
   checkout_id         uuid,
+  -- Chosen by the person's browser, so that a repeated request makes one link. Null for the API.
+  request_id          uuid,
   primary key (id, merchant_id),
   unique (merchant_id, number),
   check (reusable or (amount is not null and expires_at is not null)),
@@ -113,6 +115,8 @@ create table payment_links (
 -- Personal data is removed from a link some time after it expired, or when its shopper is erased.
 create index payment_links_with_customer on payment_links (expires_at)
   where customer is not null;
+create unique index payment_links_by_request on payment_links (merchant_id, request_id)
+  where request_id is not null;
 create index payment_links_by_email on payment_links (lower(customer ->> 'email'))
   where customer is not null;
 

@@ -100,7 +100,9 @@ yet, there are no callbacks: \`payment-links show\` lists who paid.
       ...(values['notify-url'] !== undefined && { notify_url: values['notify-url'] }),
     };
     const link = await withLinks(context, (deps) =>
-      runAction(deps, paymentLinkActions.create, { body }),
+      runAction(deps, paymentLinkActions.create, {
+        body: { ...body, request_id: deps.random.uuid() },
+      }),
     );
     context.print(present(link), () => describe(context.terminal, link));
   },

@@ -1556,7 +1556,9 @@ describe('the actions of the command line', () => {
 
   test('a person who makes a payment link gives it no address for callbacks', async () => {
     const { merchant } = paying.account;
-    const offer = { merchant_id: merchant.id, amount: 150_000, client_reference_id: 'link-9' };
+    const request_id = paying.service.deps.random.uuid();
+    const order = { amount: 150_000, client_reference_id: 'link-9' };
+    const offer = { request_id, merchant_id: merchant.id, ...order };
     for (const role of ['till', 'admin'] as const) {
       const { status, body } = await post(await person(role), '/api/payment-links', {
         ...offer,
@@ -1565,6 +1567,28 @@ describe('the actions of the command line', () => {
       assert.deepEqual([status, body.error?.code], [422, 'invalid'], role);
     }
     await done(post(await person('till'), '/api/payment-links', { ...offer, notify_url: 'none' }));
+  });
+
+  test('a request for a payment link that is repeated makes one link and one mail', async () => {
+    const { deps } = paying.service;
+    const { merchant } = await createAccount(paying.service);
+    const by = await person('till');
+    const body = {
+      ...{ request_id: deps.random.uuid(), merchant_id: merchant.id, amount: 150_000 },
+      ...{ client_reference_id: 'link-10', email: 'once@example.com', mail: true, days: 3 },
+    };
+    const make = (changes: object = {}) => post(by, '/api/payment-links', { ...body, ...changes });
+    const [one, other] = await Promise.all([done(make()), done(make())]);
+    paying.clock.advance({ minutes: 1 });
+    assert.deepEqual([other.id, (await done(make())).id], [one.id, one.id]);
+    assert.match(await refused(409, make({ amount: 150_001 })), /used for another link/);
+    const { rows } = await deps.database.pool.query(
+      `select (select count(*) from payment_links where merchant_id = $1)::int as links,
+         (select count(*) from messages where merchant_id = $1)::int as mails`,
+      [merchant.id],
+    );
+    assert.deepEqual(rows, [{ links: 1, mails: 1 }]);
+    await done(make({ request_id: deps.random.uuid() }));
   });
 
   test('an overdue payment of a disputed checkout says so, and that a retry must wait', async () => {
@@ -2519,6 +2543,7 @@ describe('every action', () => {
       'POST /api/payment-links': () => ({
         url: '/api/payment-links',
         body: {
+          request_id: paying.service.deps.random.uuid(),
           merchant_id: merchant.id,
           amount: 150_000,
           client_reference_id: 'link-1',

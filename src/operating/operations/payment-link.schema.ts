@@ -68,6 +68,8 @@ export type PaymentLinkDetails = Type.Static<typeof PaymentLinkDetails>;
 
 /** POST /api/payment-links */
 export const OfferPaymentLink = Type.Object({
+  /** The browser chooses it, so that a repeated request makes only one link. */
+  request_id: Id,
   merchant_id: Id,
   client_reference_id: linkMembers.client_reference_id,
   amount: linkMembers.amount,

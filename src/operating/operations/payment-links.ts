@@ -119,7 +119,7 @@ export const paymentLinkActions = {
     permission: 'links.create',
     schema: { body: OfferPaymentLink, response: PaymentLinkDetails },
     async run(viewer: Viewer<LinkViewerDeps & OfferDeps>, { body }) {
-      const { merchant_id, email, notify_url, ...offer } = body;
+      const { merchant_id, email, notify_url, request_id, ...offer } = body;
       // The callbacks of the next links and the events of payouts go where those of the newest
       // order go, so a person at the till could direct them.
       if (viewer.requireReauthentication && notify_url !== undefined && notify_url !== 'none') {
@@ -131,6 +131,7 @@ export const paymentLinkActions = {
       const merchant = await mustSeeMerchant(viewer, merchant_id);
       const id = await offerPaymentLink(viewer.deps, viewer.operator, merchant.id, {
         ...offer,
+        request_id: request_id.toLowerCase(),
         notify_url: notify_url === 'none' ? null : notify_url,
         ...(email !== undefined && { customer: { email } }),
       });

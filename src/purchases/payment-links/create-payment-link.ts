@@ -83,7 +83,7 @@ export function writeLink(
   db: Handle,
   merchant: Merchant,
   content: CreateLinkBody,
-  by: { id: string; integration_id: string; signed: boolean },
+  by: { id: string; integration_id: string; signed: boolean; request_id?: string },
 ): Promise<PaymentLink> {
   const now = merchant.now();
   const { reusable = false, customer } = content;

@@ -47,6 +47,16 @@ export async function findLink(db: Handle, merchant_id: string, id: string) {
   return link ? ((await withCheckouts(db, [link]))[0] as ReadLink) : null;
 }
 
+/** The link that a person's request made, or null. */
+export async function findRequestedLink(
+  db: Handle,
+  merchant_id: string,
+  request_id: string,
+): Promise<PaymentLink | null> {
+  const query = db.selectFrom('payment_links').selectAll().where('merchant_id', '=', merchant_id);
+  return (await query.where('request_id', '=', request_id).executeTakeFirst()) ?? null;
+}
+
 export async function listLinks(
   db: Handle,
   merchant_id: string,

@@ -34,6 +34,8 @@ declare module '#platform/database/tables.ts' {
       checkouts: Generated<number>;
       /** The newest checkout that the link has made. */
       checkout_id: string | null;
+      /** The browser's id of the request that made it. Null if the API made it. */
+      request_id: Generated<string | null>;
     };
   }
 }

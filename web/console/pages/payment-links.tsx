@@ -116,6 +116,8 @@ function NewLink({ close }: { close: () => void }) {
   const [reusable, setReusable] = useState(false);
   const [calls, setCalls] = useState(true);
   const [mails, setMails] = useState(false);
+  // Pressing twice, or repeating the request after a lost answer, makes only one link.
+  const [requestId] = useState(() => crypto.randomUUID());
   const hasEmail = email.trim() !== '' && !reusable;
   const isOne = merchants?.length === 1;
   const merchant_id = isOne ? merchants[0]?.id : (chosen ?? undefined);
@@ -128,6 +130,7 @@ function NewLink({ close }: { close: () => void }) {
       what={what}
       path="/api/payment-links"
       body={{
+        request_id: requestId,
         merchant_id,
         client_reference_id: reference.trim(),
         ...(cents !== null && { amount: cents }),
