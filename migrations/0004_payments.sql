@@ -95,6 +95,9 @@ create unique index payment_attempts_in_flight on payment_attempts (merchant_id,
 -- At most one attempt becomes the outcome.
 create unique index payment_attempts_outcome on payment_attempts (merchant_id, checkout_id)
   where status = 'authorised';
+-- A payment at the gateway pays for one attempt, whatever the gateway says of it.
+create unique index payment_attempts_paid_by on payment_attempts (payment_ref, merchant_id)
+  where status in ('authorised', 'charged');
 create index payment_attempts_due on payment_attempts (due_at) where due_at is not null;
 create index payment_attempts_due_of_merchant on payment_attempts (merchant_id, due_at)
   where due_at is not null;

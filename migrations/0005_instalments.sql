@@ -92,6 +92,9 @@ create unique index collections_open on collections (merchant_id, checkout_id, i
   where status = 'open';
 create unique index collections_collected on collections (merchant_id, checkout_id, instalment)
   where status = 'collected';
+-- Only a shopper pays several of them with one payment at the gateway.
+create unique index collections_paid_by on collections (payment_ref, merchant_id)
+  where status = 'collected' and kind <> 'shopper';
 create index collections_by_id on collections (id);
 create index collections_by_payment_ref on collections (payment_ref) where payment_ref is not null;
 create index collections_by_time on collections (created_at) where status = 'collected';

@@ -283,6 +283,12 @@ test('the database refuses statements that break a rule of amounts, statuses or 
        ${again('payment_attempts', 'number = 2')}`,
       /payment_attempts_outcome/,
     ],
+    [
+      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null,
+         settled_at = created_at;
+       ${again('payment_attempts', "purpose = 'plan_payment', status = 'charged', customer_ref = 'c'")}`,
+      /payment_attempts_paid_by/,
+    ],
     ['update instalments set amount = 0', /instalments_amount_check/],
     ["update instalments set status = 'failed'", /instalments_(status_)?check/],
     ['update instalments set reduced = 6', /instalments_(reduced_)?check/],
@@ -294,6 +300,11 @@ test('the database refuses statements that break a rule of amounts, statuses or 
       `update collections set status = 'collected', settled_at = created_at, payment_ref = 'p';
        ${again('collections', 'number = 2')}`,
       /collections_collected/,
+    ],
+    [
+      `update collections set status = 'collected', settled_at = created_at, payment_ref = 'p';
+       ${again('collections', 'instalment = 2')}`,
+      /collections_paid_by/,
     ],
     ["update collections set status = 'declined'", /collections_check/],
     ["update refund_parts set status = 'done'", /refund_parts_check/],

@@ -320,6 +320,26 @@ describe('a shopper whose browser says that the first payment pays the whole pla
     assert.equal(new Set(await refsOf(shopper)).size, 3);
     assert.equal((await shopper.live()).length, 3);
   });
+
+  test('pays each of the others, even if the gateway believes it', async (t) => {
+    const shopper = await forged();
+    const [first = ''] = await refsOf(shopper);
+    const gateway = paying.service.deps.gateways.of(mainGateway);
+    const list = gateway.listInstalmentPayments.bind(gateway);
+    t.mock.method(gateway, 'listInstalmentPayments', async (...args: Parameters<typeof list>) => [
+      ...(await list(...args)),
+      { ...(await gateway.payment(args[0], first)), attempt_id: null },
+    ]);
+    const acting = await actingOn(paying, shopper);
+    assert.equal((await acting.pay('next')).attempt?.status, 'done');
+    const key_contains = paymentId(collectionId(shopper.id, 3, 1));
+    await paying.gateway.fault({
+      ...{ ...create, fault: 'decline', decline_code: 'insufficient_funds', key_contains },
+    });
+    await paying.pass({ months: 3 });
+    assert.equal(new Set(await refsOf(shopper)).size, 3);
+    assert.equal((await shopper.live()).length, 3);
+  });
 });
 
 describe('an unknown outcome stays in flight until it is known', () => {

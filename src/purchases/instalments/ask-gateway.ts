@@ -12,9 +12,11 @@ import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
 import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
 import { type Collection, collectsAt, type Instalment } from './instalment.ts';
+import { leaveOutUsed } from './unused-payments.ts';
 
 export type AskedCollection = {
   instalment: Instalment;
@@ -33,7 +35,7 @@ export type Answer =
    */
   | { outcome: 'lost' };
 
-type AskDeps = { clock: Clock; gateways: Gateways };
+type AskDeps = { database: Database; clock: Clock; gateways: Gateways };
 
 /**
  * Captures or charges a payment. If the gateway may have forgotten the key of an earlier request,
@@ -119,7 +121,8 @@ async function findCharge(
 ): Promise<Answer | null> {
   const { id, checkout_id, instalment, amount } = collection;
   const wanted = { customer_ref, checkout_id, instalments: [instalment] };
-  const states = await gateway.listInstalmentPayments(time, wanted);
+  const listed = await gateway.listInstalmentPayments(time, wanted);
+  const states = await leaveOutUsed(deps.database.db, collection, listed);
   // Declined charges took nothing, and holds of the first payment are not charges.
   for (const state of states) {
     if (state.outcome === 'processing') {

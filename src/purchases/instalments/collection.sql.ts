@@ -161,6 +161,32 @@ export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id 
     .orderBy('status')
     .orderBy('number', 'desc');
 
+/** Those of the payments at the gateway that pay for something else than the row with this id. */
+export async function listPaidElsewhere(
+  db: Handle,
+  { merchant_id, id }: { merchant_id: string; id: string },
+  payment_refs: string[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('collections')
+    .select('payment_ref')
+    .where('merchant_id', '=', merchant_id)
+    .where('payment_ref', 'in', payment_refs)
+    .where('id', '<>', id)
+    .where('status', '=', 'collected')
+    .union(
+      db
+        .selectFrom('payment_attempts')
+        .select('payment_ref')
+        .where('merchant_id', '=', merchant_id)
+        .where('payment_ref', 'in', payment_refs)
+        .where('id', '<>', id)
+        .where('status', 'in', ['authorised', 'charged']),
+    )
+    .execute();
+  return rows.flatMap(({ payment_ref }) => payment_ref ?? []);
+}
+
 /** Moves open requests to their outcomes, many at once. Returns how many were open. */
 export async function moveCollections(
   db: Handle,

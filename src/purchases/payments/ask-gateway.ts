@@ -114,7 +114,7 @@ async function send(
   const { gateway, attempt, time } = ask;
   const requests = requestsOf(attempt);
   const customer_ref = attempt.customer_ref ?? (await createCustomer(gateway, time, checkout));
-  const earlier = await requests.findEarlier(ask, customer_ref);
+  const earlier = await requests.findEarlier(ask, customer_ref, deps.database.db);
   if (earlier !== null) return earlier;
   // The calls above took time, and another process may have moved the attempt in the meantime.
   const now = merchant.now();

@@ -10,6 +10,8 @@ import {
   type Statement,
 } from '#gateway/gateway.ts';
 import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { leaveOutUsed } from '#purchases/instalments/unused-payments.ts';
 import type { Answer } from './choose-step.ts';
 import { type AttemptPurpose, type PaymentAttempt, requestKey } from './payment-attempt.ts';
 
@@ -22,7 +24,7 @@ type Requests = {
    * Finds what the gateway did for the same payments, or under the id of this attempt, before a
    * database was lost and restored; null if the request may be sent.
    */
-  findEarlier(ask: Ask, customer_ref: string): Promise<Answer | null>;
+  findEarlier(ask: Ask, customer_ref: string, db: Handle): Promise<Answer | null>;
   send(
     ask: Ask,
     given: {
@@ -110,9 +112,10 @@ async function refuseCard(
 
 const planPayment: Requests = {
   ...ofPayments(paid),
-  async findEarlier(ask, customer_ref) {
+  async findEarlier(ask, customer_ref, db) {
     const { gateway, time, attempt } = ask;
-    const states = await gateway.listInstalmentPayments(time, { ...attempt, customer_ref });
+    const listed = await gateway.listInstalmentPayments(time, { ...attempt, customer_ref });
+    const states = await leaveOutUsed(db, attempt, listed);
     const captured = states.filter((state) => state.outcome === 'captured');
     const [first] = captured;
     if (captured.length > 1) throw new RequestRefused('the payments were already paid, in parts');
