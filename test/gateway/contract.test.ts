@@ -1314,7 +1314,13 @@ describe('what only Hyperswitch’s protocol has', () => {
     for (const [instalments, isOnPlan, said, number_of_payments] of [
       [[1], false, 'Payment 1 of 12', 12],
       [[2], true, 'Plan payment 2 of 12', null],
-      [[2, 3, 12], true, 'Plan payment 2, 3, 12 of 12', null],
+      [[2, 3, 12], true, 'Plan payment 2-3, 12 of 12', null],
+      [
+        Array.from({ length: 119 }, (_, index) => index + 2),
+        true,
+        'Plan payment 2-120 of 12',
+        null,
+      ],
     ] as const) {
       const merchant_name = 'Payment 1 of 1 to all';
       const statement = { merchant_name, instalments: [...instalments], number_of_payments: 12 };
@@ -1326,6 +1332,9 @@ describe('what only Hyperswitch’s protocol has', () => {
       assert.equal(long.length, 255);
       assert.deepEqual(read({ description: long }), expected);
     }
+    const odd = Array.from({ length: 60 }, (_, index) => 2 * index + 1);
+    const tooMany = { merchant_name: 'Bean There', instalments: odd, number_of_payments: 120 };
+    assert.throws(() => describePayment(tooMany, true), RequestRefused);
     const unsaid = { attempt_id, checkout_id, instalments: [], number_of_payments: null };
     for (const description of [
       null,

@@ -288,7 +288,7 @@ describe('a shopper whose browser says that the first payment pays the whole pla
   async function forged() {
     const shopper = await paying.shopper();
     const metadata = { checkout_id: shopper.id, instalments: '1,2,3' };
-    const description = 'Payment 1, 2, 3 of 3 to Bean There';
+    const description = 'Payment 1-3 of 3 to Bean There';
     const begun = await begin(shopper);
     assert.equal((await enter(begun, visa, { metadata, description })).status, 200);
     await paying.pass({ days: 2 });

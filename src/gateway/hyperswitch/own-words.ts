@@ -1,4 +1,4 @@
-import type { Statement } from '#gateway/gateway.ts';
+import { RequestRefused, type Statement } from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 import { attemptIn, checkoutIn } from './ids.ts';
 
@@ -19,19 +19,42 @@ type OwnWords = {
 const charactersMax = 255;
 
 /**
- * `Payment 2 of 3 to Bean There`, or `Plan payment 2, 3 of 3 to Bean There` if the shopper pays on
- * the plan. It contains no personal data.
+ * `Payment 2 of 3 to Bean There`, or `Plan payment 2, 4-12 of 12 to Bean There` if the shopper pays
+ * on the plan. It contains no personal data. A request whose numbers do not fit is refused, because
+ * its payment could not be found again; that takes a plan of about a hundred payments with as many
+ * gaps.
  */
 export function describePayment(
   { merchant_name, instalments, number_of_payments }: Statement,
   isOnPlan: boolean,
 ): string {
   const kind = isOnPlan ? 'Plan payment' : 'Payment';
-  const which = `${instalments.join(', ')} of ${number_of_payments}`;
-  return `${kind} ${which} to ${merchant_name}`.slice(0, charactersMax);
+  const said = `${kind} ${writeRuns(instalments)} of ${number_of_payments} to `;
+  if (said.length > charactersMax) {
+    throw new RequestRefused('the numbers of these payments do not fit into a description');
+  }
+  return `${said}${merchant_name}`.slice(0, charactersMax);
 }
 
-const form = /^(Plan payment|Payment) (\d+(?:, \d+)*) of (\d+) to /;
+/** `2, 4-12` */
+function writeRuns(numbers: number[]): string {
+  const runs: { first: number; last: number }[] = [];
+  for (const number of numbers) {
+    const run = runs.at(-1);
+    if (run && number === run.last + 1) run.last = number;
+    else runs.push({ first: number, last: number });
+  }
+  return runs.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(', ');
+}
+
+const readRuns = (text: string): number[] =>
+  text.split(', ').flatMap((run) => {
+    const [first = 0, last = first] = run.split('-').map(Number);
+    return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+  });
+
+const form =
+  /^(Plan payment|Payment) (\d{1,3}(?:-\d{1,3})?(?:, \d{1,3}(?:-\d{1,3})?)*) of (\d{1,3}) to /;
 
 /** Reads what we said of a payment; nothing of one that this adapter did not create. */
 export function ownWords({ payment_id, customer_id, description }: Payment): OwnWords {
@@ -39,7 +62,7 @@ export function ownWords({ payment_id, customer_id, description }: Payment): Own
   return {
     attempt_id: attemptIn(payment_id),
     checkout_id: checkoutIn(customer_id ?? ''),
-    instalments: numbers === '' ? [] : numbers.split(', ').map(Number),
+    instalments: numbers === '' ? [] : readRuns(numbers),
     number_of_payments: kind === 'Payment' ? Number(of) : null,
   };
 }
