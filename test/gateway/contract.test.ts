@@ -1485,6 +1485,47 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
+  test('a payment failed without an answer if nothing says that the acquirer declined it', async () => {
+    const failed = { payment_id: 'pay_1', status: 'failed', amount: 100, currency: 'ZAR' };
+    const error_message =
+      'This Payment has been moved to failed as there is no response from the connector';
+    const processing = 'processing';
+    const declined = { error_code: '51', error_message: 'Insufficient funds' };
+    for (const [given, outcome] of [
+      [{ error_message }, processing],
+      [{ error_message, error_code: 'a failed question' }, processing],
+      [{}, processing],
+      [{ error_code: '' }, processing],
+      [{ error_code: 'TIMEOUT' }, processing],
+      [{ error_code: '503' }, processing],
+      [declined, 'declined'],
+      [{ error_code: '5030' }, 'declined'],
+      [{ error_message, connector_transaction_id: 'tx_1' }, 'declined'],
+      [{ error_message, amount: 0 }, 'declined'],
+    ] as const) {
+      const state = paymentState({ ...failed, ...given }, '2026-11-15T08:00:00.000Z');
+      assert.equal(state.outcome, outcome, JSON.stringify(given));
+    }
+    const { adapter, answers, close } = await startAnswering();
+    const charge = () =>
+      adapter.charge({
+        ...{ key: 'key', merchant: merchantAt(), amount: 100, currency: 'ZAR' },
+        ...{ checkout_id: 'one', instalment: 2, attempt_id: 'two', customer_ref: 'cus_1' },
+        card_ref: 'pm_1',
+        statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
+      });
+    try {
+      for (const given of [{ error_message }, { error_message, error_code: 'other' }, {}]) {
+        answers.push([200, { ...failed, ...given }]);
+        await assert.rejects(charge(), StatusUnknown);
+      }
+      answers.push([200, { ...failed, ...declined }]);
+      assert.equal((await charge()).outcome, 'declined');
+    } finally {
+      close();
+    }
+  });
+
   test('a list of several pages has each payment once, with the amount that was captured', async () => {
     const paged = await startGateway({});
     try {

@@ -27,6 +27,7 @@ export type Payment = {
   network_transaction_link_id?: string | null;
   external_authentication_details?: Authenticated | null;
   error_code?: string | null;
+  error_message?: string | null;
   issuer_error_code?: string | null;
   error_details?: ErrorDetails | null;
 };

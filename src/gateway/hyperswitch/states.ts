@@ -111,15 +111,20 @@ function undecided(payment: Payment) {
   return { outcome: 'processing', payment_ref, ...unknownOf(payment.status), ...asks } as const;
 }
 
+/** The message with which the server ends a payment after its last question to the acquirer. */
+const gaveUp = 'This Payment has been moved to failed as there is no response from the connector';
+
 /**
  * Whether the acquirer never answered, so that it may have the money. Hyperswitch keeps asking the
- * acquirer for half an hour. Then it marks the payment as failed, with the code of the timeout or
- * the acquirer's 5xx.
+ * acquirer for half an hour. Then it marks the payment as failed, often without a code, else with
+ * that of the timeout, of the acquirer's 5xx, or of a question that failed. A payment of zero takes
+ * nothing.
  */
-export const isUnheard = ({ status, connector_transaction_id, error_code }: Payment): boolean =>
-  status === 'failed' &&
-  !connector_transaction_id &&
-  /^(TIMEOUT|5(0\d|1[01]))$/.test(error_code ?? '');
+export const isUnheard = (payment: Payment): boolean =>
+  payment.status === 'failed' &&
+  payment.amount > 0 &&
+  !payment.connector_transaction_id &&
+  (payment.error_message === gaveUp || /^(TIMEOUT|5(0\d|1[01]))?$/.test(payment.error_code ?? ''));
 
 const unheardStatus = 'failed without an answer from the acquirer';
 
