@@ -1485,6 +1485,23 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
+  test('a verified card that is never stored is declined in the end', () => {
+    const verified = {
+      ...{ payment_id: 'ver_1', amount: 1_000, currency: 'ZAR', status: 'cancelled' },
+      ...{ setup_future_usage: 'off_session', expires_on: '2026-11-15T08:15:00Z' },
+      cancellation_reason: 'the card is verified',
+    };
+    const [early, late] = ['2026-11-15T08:29:59Z', '2026-11-15T08:30:00Z'];
+    assert.throws(() => verificationState(verified, early), OutcomeUnknown);
+    for (const given of [verified, { ...verified, amount: 0, status: 'succeeded' }]) {
+      const state = verificationState(given, late);
+      assert.equal(state.outcome, 'declined');
+      assert.equal((state as { decline: Decline }).decline.may_retry, false);
+    }
+    const stored = { ...verified, payment_method_id: 'pm_1' };
+    assert.equal(verificationState(stored, late).outcome, 'verified');
+  });
+
   test('a payment failed without an answer if nothing says that the acquirer declined it', async () => {
     const failed = { payment_id: 'pay_1', status: 'failed', amount: 100, currency: 'ZAR' };
     const error_message =

@@ -174,10 +174,13 @@ export function verificationState(payment: Payment, now: Timestamp): CardVerific
   }
   if (state.outcome === 'captured' || cancellation_reason === verifiedReason) {
     const { card_ref, ...card } = heldCard(payment);
-    if (!isChargeable(payment)) {
+    if (card_ref === null && isChargeable(payment) && mayGoOn(payment, now)) {
+      throw new OutcomeUnknown('a verified card has no reference');
+    }
+    // A card that the server has not stored by then will never be stored.
+    if (card_ref === null) {
       return { outcome: 'declined', verification_ref, decline: unchargeable(payment) };
     }
-    if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
     const facts = { authentication: authenticationOf(payment), scheme: schemeOf(payment) };
     return { outcome: 'verified', verification_ref, card: { card_ref, ...card }, ...facts };
   }
