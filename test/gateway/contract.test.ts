@@ -1538,6 +1538,11 @@ describe('what only Hyperswitch’s protocol has', () => {
       }
       answers.push([200, { ...failed, ...declined }]);
       assert.equal((await charge()).outcome, 'declined');
+      const part = { status: 'partially_captured', amount_received: 60 };
+      answers.push([200, { ...failed, ...part }]);
+      await assert.rejects(charge(), RequestRefused, 'less was taken');
+      answers.push([200, { ...failed, status: 'succeeded', amount_received: 100 }]);
+      assert.equal((await charge()).outcome, 'charged');
     } finally {
       close();
     }

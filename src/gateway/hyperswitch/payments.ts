@@ -240,6 +240,11 @@ async function charge(
   }
   const state = paymentState(made, merchant.now);
   if (state.outcome === 'captured') {
+    if (state.amount !== payment.amount) {
+      throw new RequestRefused(
+        `the gateway charged ${state.amount} cents instead of ${payment.amount} cents`,
+      );
+    }
     return { outcome: 'charged', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   if (state.outcome === 'declined') return state;
