@@ -1,5 +1,11 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown, type PaymentState } from './gateway.ts';
 
+/** Whether a payment waits for the shopper or their bank, with or without an address to ask at. */
+export const isUnconfirmed = (state: PaymentState): boolean =>
+  state.outcome === 'begun' ||
+  state.outcome === 'challenge' ||
+  (state.outcome === 'processing' && state.asks_shopper === true);
+
 /**
  * Voids payments that are waiting for the shopper or their bank but have no attempt here, because a
  * restored database has lost it. The shopper could confirm such a payment after another one has
@@ -10,8 +16,9 @@ export async function voidUnconfirmed(
   merchant: MerchantTime,
   states: PaymentState[],
 ): Promise<void> {
-  for (const { outcome, payment_ref } of states) {
-    if (outcome !== 'begun' && outcome !== 'challenge') continue;
+  for (const state of states) {
+    if (!isUnconfirmed(state) || state.payment_ref === null) continue;
+    const { payment_ref } = state;
     const voided = await gateway.void({ key: `${payment_ref}:void`, merchant, payment_ref });
     // If its money is taken instead, another look-up finds that.
     if (voided.outcome !== 'voided') {

@@ -483,6 +483,27 @@ describe('a charge that the gateway saved, and for which it found no acquirer', 
   }
 });
 
+test('a charge for which the bank asks the shopper at no address is voided, and made again', async (t) => {
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  const { due_at } = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+  await paying.pass(Temporal.Instant.from(due_at).subtract({ seconds: 1 }).toString());
+  const key_contains = paymentId(collectionId(shopper.id, 2, 1));
+  await paying.gateway.fault({ ...create, fault: 'drop_before', key_contains });
+  await paying.pass({ seconds: 1 });
+  await paying.clearFaults();
+  const gateway = paying.service.deps.gateways.of(mainGateway);
+  const waiting = { outcome: 'processing', payment_ref: key_contains, asks_shopper: true } as const;
+  const find = t.mock.method(gateway, 'findPayment', async () => waiting);
+  const end = t.mock.method(gateway, 'void', async () => ({ outcome: 'voided' }) as const);
+  paying.clock.advance({ hours: 25 });
+  await paying.pass({ minutes: 30 });
+  assert.deepEqual([find.mock.callCount() > 0, end.mock.callCount()], [true, 1]);
+  t.mock.restoreAll();
+  await paying.pass({ days: 2 });
+  assert.equal((await planOf(shopper))[1], '2 collected');
+});
+
 test('a retry waits as long as the card network asks, and the history says why', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3);

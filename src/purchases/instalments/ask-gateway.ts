@@ -10,7 +10,7 @@ import {
 } from '#gateway/gateway.ts';
 import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
-import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
+import { isUnconfirmed, voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -125,7 +125,7 @@ async function findCharge(
   const states = await leaveOutUsed(deps.database.db, collection, listed);
   // Declined charges took nothing, and holds of the first payment are not charges.
   for (const state of states) {
-    if (state.outcome === 'processing') {
+    if (state.outcome === 'processing' && !isUnconfirmed(state)) {
       throw new OutcomeUnknown('a charge of the instalment is processing');
     }
     if (state.outcome !== 'captured') continue;
@@ -158,6 +158,10 @@ async function declineOfCharge(
       return state;
     case 'begun':
     case 'challenge':
+    case 'processing':
+      if (!isUnconfirmed(state)) {
+        throw new OutcomeUnknown('a charge without the shopper is processing');
+      }
       if (mayBeInFlight(asked_at, clock.now())) {
         throw new OutcomeUnknown('a charge that was not made yet may be in flight');
       }
