@@ -111,7 +111,7 @@ yet, there are no callbacks: \`payment-links show\` lists who paid.
 const show = command({
   name: 'payment-links show',
   usage: ['ID'],
-  help: `Shows a payment link, its addresses and its newest orders.
+  help: `Shows a payment link, its addresses and its newest orders, those that were paid first.
 
   tranche payment-links show ${example}`,
   positionals: ['ID'],
@@ -156,6 +156,7 @@ function present(link: PaymentLinkDetails): object {
       'email',
       'mails',
       'orders',
+      'is_cut',
     ]),
   };
 }

@@ -5,6 +5,7 @@ import decodeQR from 'qr/decode.js';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { setEvents } from '#merchants/integrations/set-events.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
+import { listOrdersOf } from '#operating/operations/payment-links.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { createRateLimits, memoryRateLimitStore } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -536,6 +537,13 @@ describe('opening', () => {
       { client_reference_id: 'till-1-3', amount: 15_050, status, customer },
     ]);
     assert.equal((await read(till.id)).status, 'active');
+
+    // A shopper who only opens the link does not push those who paid off its page.
+    await proceed(till, { amount: '500', email: 'later@b.example' });
+    const key = { merchant_id: paying.account.merchant.id, id: till.id };
+    const orders = await listOrdersOf(paying.service.deps.database.db, key, 4);
+    const numbers = orders.map(({ client_reference_id }) => client_reference_id);
+    assert.deepEqual(numbers, ['till-1-3', 'till-1-2', 'till-1-1', 'till-1-4']);
   });
 
   test('a stranger cannot make checkouts without end', async () => {

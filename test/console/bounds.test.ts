@@ -479,6 +479,7 @@ describe('with very many rows behind each answer, the console reads few at once,
     const { body: link } = await ask(console, admin, 'GET', `/api/payment-links/${till}`);
     const { body: asked } = await ask(console, admin, 'GET', `/api/conversations/${paid.id}`);
     assert.deepEqual([link.orders.length, asked.entries.length], [50, 50]);
+    assert.deepEqual([link.is_cut, asked.is_cut], [true, true]);
   });
 });
 

@@ -40,6 +40,8 @@ export const ConversationDetails = Type.Object({
       text: Type.String(),
     }),
   ),
+  /** Whether there are older texts. */
+  is_cut: Type.Boolean(),
 });
 export type ConversationDetails = Type.Static<typeof ConversationDetails>;
 

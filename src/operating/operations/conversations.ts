@@ -71,13 +71,15 @@ export async function readConversation(viewer: Viewer, id: string): Promise<Conv
     const checkout = await findCheckout(db, merchant_id, key.checkout_id);
     if (!conversation || !checkout) throw new NotFound(`No one asked about checkout ${id}.`);
     const [row] = await presentConversations(db, scope, [conversation]);
-    const entries = await listEntries(db, key, entriesShown);
+    const newest = await listEntries(db, key, entriesShown + 1);
+    const entries = newest.slice(-entriesShown);
     const people = entries.map(({ person_id }) => person_id);
     const show = await namesFor(viewer, db, people);
     return {
       ...(row as ConversationRow),
       language: checkout.language ?? 'en',
       may_answer: checkout.erased_at === null,
+      is_cut: newest.length > entriesShown,
       entries: entries.map((entry) => ({
         ...entry,
         // A shopper's text is shown without a name.

@@ -50,7 +50,7 @@ export const PaymentLinkDetails = Type.Object({
       settled_at: nullable(Time),
     }),
   ),
-  /** The newest of its checkouts. */
+  /** The newest of its checkouts, those that were paid first. */
   orders: Type.Array(
     Type.Object({
       id: Id,
@@ -62,6 +62,8 @@ export const PaymentLinkDetails = Type.Object({
       completed_at: nullable(Time),
     }),
   ),
+  /** Whether it has more checkouts than these. */
+  is_cut: Type.Boolean(),
   audit: Type.Array(Action),
 });
 export type PaymentLinkDetails = Type.Static<typeof PaymentLinkDetails>;

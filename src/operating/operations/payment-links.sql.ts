@@ -22,24 +22,34 @@ export async function findPaymentLinkWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
+/** So many of a link's newest orders are looked through for those that were paid. */
+const ordersSortedMax = 1_000;
+
+/**
+ * The newest orders of a link. Those that were paid come first, so that shoppers who only open the
+ * link do not push them off the page.
+ */
 export function listOrdersOf(
   db: Handle,
   { merchant_id, id }: Pick<PaymentLink, 'merchant_id' | 'id'>,
   limit: number,
 ) {
   return db
-    .selectFrom('checkouts')
-    .select([
-      'id',
-      'client_reference_id',
-      'status',
-      'amount',
-      'customer',
-      'created_at',
-      'completed_at',
-    ])
-    .where('merchant_id', '=', merchant_id)
-    .where('payment_link_id', '=', id)
+    .selectFrom((from) =>
+      from
+        .selectFrom('checkouts')
+        .select([
+          ...(['id', 'number', 'client_reference_id', 'status', 'amount'] as const),
+          ...(['customer', 'created_at', 'completed_at'] as const),
+        ])
+        .where('merchant_id', '=', merchant_id)
+        .where('payment_link_id', '=', id)
+        .orderBy('number', 'desc')
+        .limit(ordersSortedMax)
+        .as('newest'),
+    )
+    .selectAll()
+    .orderBy((of) => of('status', '=', 'successful'), 'desc')
     .orderBy('number', 'desc')
     .limit(limit)
     .execute();

@@ -90,7 +90,7 @@ export async function readPaymentLink(viewer: Viewer<LinkViewerDeps>, id: string
   const urls = linkUrls(deps, found);
   const { link, orders, mails, actions } = await reading(deps, async (db) => ({
     link: (await presentLinks(viewer, db, [found]))[0] as PaymentLinkRow,
-    orders: await listOrdersOf(db, found, ordersShownMax),
+    orders: await listOrdersOf(db, found, ordersShownMax + 1),
     mails: await selectLinkMails(db, found).limit(linkMailsMax).execute(),
     actions: await listActionsOn(db, found.id),
   }));
@@ -101,7 +101,10 @@ export async function readPaymentLink(viewer: Viewer<LinkViewerDeps>, id: string
     notify_url: found.notify_url,
     email: found.customer?.email ?? null,
     mails,
-    orders: orders.map(({ customer, ...order }) => ({ ...order, email: customer.email })),
+    is_cut: orders.length > ordersShownMax,
+    orders: orders
+      .slice(0, ordersShownMax)
+      .map(({ customer, ...order }) => ({ ...order, email: customer.email })),
     audit: await presentActions(viewer, actions),
   };
 }

@@ -38,6 +38,9 @@ export default function MessagePage({ id }: { id: string }) {
       <div className="columns">
         <Card title="Messages">
           <div className="stack">
+            {conversation.is_cut && (
+              <p className="quiet">Only the newest {conversation.entries.length} are shown.</p>
+            )}
             <Thread of={conversation} />
             {mayAnswer && <AnswerForm of={conversation} />}
           </div>

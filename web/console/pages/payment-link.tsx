@@ -217,6 +217,12 @@ function Orders({ of: link }: { of: PaymentLinkDetails }) {
   }
   return (
     <Card title="Who paid" bare>
+      {link.is_cut && (
+        <p className="quiet">
+          Only the newest {link.orders.length} are shown, paid orders first. The checkouts list has
+          all.
+        </p>
+      )}
       <Table
         label="Orders of this link"
         columns={['Order', 'Shopper', 'Status', { right: 'Amount' }, { right: 'Opened' }]}
