@@ -19,6 +19,7 @@ import {
   requestedId,
   requesterOf,
   splitRefund,
+  takeAllowed,
   withDisputed,
 } from './refund.ts';
 
@@ -313,6 +314,35 @@ describe('a refund leaves no payment with less than the gateway accepts', () => 
     assert.equal(sumOf(70_000), 70_000);
     assert.equal(sumOf(120 * 1_199 - 1), undefined);
   });
+});
+
+describe('a plan of ten years whose payments all differ is split without trying them all', () => {
+  const payment_min = 1_000;
+  for (const width of [150, 500, 4_000]) {
+    const rooms = Array.from({ length: 120 }, (_, index) => 1_000 + ((index ** 2 * 7_919) % width));
+    const total = rooms.reduce((sum, room) => sum + room, 0);
+    for (const [name, amount, isPossible] of [
+      ['a small refund', 500, true],
+      ['a half', Math.floor(total / 2), true],
+      ['all but the least that a payment keeps', total - 1_000, true],
+      ['a cent more', total - 999, false],
+      ['all but a cent', total - 1, false],
+    ] as const) {
+      test(`${name}, of payments that differ by up to ${width} cents`, () => {
+        let reads = 0;
+        const open = rooms.map((room, index) => ({
+          ...{ instalment: 120 - index, kind: 'cancel' as const, payment_ref: null },
+          get room() {
+            reads += 1;
+            return room;
+          },
+        }));
+        const takes = takeAllowed(open, 0, amount, payment_min);
+        assert.equal(takes !== null, isPossible);
+        assert.ok(reads <= 4 * 120 ** 2, `${reads} reads`);
+      });
+    }
+  }
 });
 
 describe('a refund returns no less to the card than the gateway accepts, and leaves no less', () => {

@@ -289,7 +289,7 @@ const leavesEnough = ({ room }: Source, take: number, payment_min: number): bool
  * reduced to no less than `payment_min`, and the rest is refunded to the card. Returns null if no
  * split is allowed.
  */
-function takeAllowed(
+export function takeAllowed(
   open: Source[],
   onCard: number,
   amount: number,
@@ -300,19 +300,23 @@ function takeAllowed(
     return inOrder;
   }
   const spare = ({ room }: Source) => Math.max(0, room - payment_min);
-  // The payments of a plan are mostly equal, so there are few distinct states.
+  // Only payments with less than `payment_min` can lead to a dead end. They are few, or mostly equal,
+  // so there are few distinct states.
   const failed = new Set<string>();
   const choose = (index: number, left: number, spared: number): boolean[] | null => {
     const source = open[index];
     if (source === undefined) return left <= spared + onCard ? [] : null;
+    const rest = open.slice(index);
+    const missing = left - spared - onCard - sum(rest.map(spare));
+    if (missing > mostFreed(rest, left, payment_min)) return null;
     const state = `${index} ${left} ${spared}`;
     if (failed.has(state)) return null;
     if (source.room <= left) {
-      const rest = choose(index + 1, left - source.room, spared);
-      if (rest) return [true, ...rest];
+      const others = choose(index + 1, left - source.room, spared);
+      if (others) return [true, ...others];
     }
-    const rest = choose(index + 1, left, spared + spare(source));
-    if (rest) return [false, ...rest];
+    const others = choose(index + 1, left, spared + spare(source));
+    if (others) return [false, ...others];
     failed.add(state);
     return null;
   };
@@ -322,6 +326,23 @@ function takeAllowed(
   const partly = open.map((source, index) => ({ room: whole[index] ? 0 : spare(source) }));
   const takes = takeInOrder(partly, amount - cancelled);
   return open.map(({ room }, index) => (whole[index] ? room : (takes[index] ?? 0)));
+}
+
+/**
+ * A bound on what becomes free of the amounts that payments must keep, if `left` cents are used to
+ * take some of them entirely. It is exact if each payment has `payment_min` or more.
+ */
+function mostFreed(payments: Source[], left: number, payment_min: number): number {
+  const rooms = payments.map(({ room }) => room);
+  const small = sum(rooms.filter((room) => room < payment_min));
+  const large = rooms.filter((room) => room >= payment_min).sort((one, other) => one - other);
+  let [most, used] = [Math.min(small, left), 0];
+  for (const [index, room] of large.entries()) {
+    used += room;
+    if (used > left) break;
+    most = Math.max(most, (index + 1) * payment_min + Math.min(small, left - used));
+  }
+  return most;
 }
 
 /**
