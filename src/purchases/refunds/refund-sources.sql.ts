@@ -68,7 +68,7 @@ function sourcesOf(rows: Read<ReturnType<typeof sourceQueries>>): RefundSources 
   };
 }
 
-/** What is left of the instalments that a disputed payment paid. */
+/** The rest of each instalment that a disputed payment paid. */
 const roomsOf = (
   instalments: Instalment[],
   given: ReadonlyMap<number, number>,

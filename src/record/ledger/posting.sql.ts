@@ -43,16 +43,16 @@ const selectDisputed = (isOf: RawBuilder<boolean>) =>
 export const selectDisputedAmounts = (key: { merchant_id: string; checkout_id: string }) =>
   selectDisputed(sql`merchant_id = ${key.merchant_id} and checkout_id = ${key.checkout_id}`);
 
-/** The payments of a checkout of which money is in the books, or was, and what a dispute moved. */
+/** The money of a payment of the plan that a dispute can move. */
 export type DisputePosition = {
   instalment: number;
-  /** What was collected and neither refunded nor disputed. */
+  /** The amount that was collected and neither refunded nor disputed. */
   collected: number;
-  /** What this dispute took and did not return. */
+  /** The amount that this dispute took and did not return. */
   withdrawn: number;
 };
 
-/** What a dispute can take from each payment of its checkout, and what it can return to it. */
+/** The amounts that a dispute can take from each payment of its checkout, or return to it. */
 export async function listDisputePositions(
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
