@@ -2,8 +2,6 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import axe from 'axe-core';
 import type { Frame, Page } from 'playwright-core';
-import { type Survey, surveyScript } from './axe-survey.ts';
-import { isLong } from './service.ts';
 
 // The minified file is half as long as the exported source, and a browser has to parse all of it.
 const source = fs.readFileSync(
@@ -14,6 +12,38 @@ const source = fs.readFileSync(
 type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
 type Inspected = [children: FrameContext[], result: string, measured: number[]];
+
+/**
+ * Measuring the contrast of text takes axe as long as all other rules together, and the contrast is
+ * the same wherever the colours, the font and the backgrounds are the same. So axe measures each
+ * combination once in a process. This script marks one text of each combination that is not known.
+ */
+const markScript = `(known) => {
+  const marked = new Set();
+  const backgrounds = new Map();
+  const backgroundOf = (element) => {
+    if (element === null) return '';
+    if (!backgrounds.has(element)) {
+      const style = getComputedStyle(element);
+      const own = [style.backgroundColor, style.backgroundImage, style.opacity].join();
+      backgrounds.set(element, own + ' ' + backgroundOf(element.parentElement));
+    }
+    return backgrounds.get(element);
+  };
+  for (const element of document.querySelectorAll('body, body *')) {
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText && !('value' in element)) continue;
+    // Axe does not measure a hidden text, which must therefore not stand for a visible one.
+    if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
+    const text = [color, fontSize, fontWeight, textShadow, backgroundOf(element)].join();
+    let hash = 7;
+    for (let at = 0; at < text.length; at += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
+    if (known.includes(hash) || marked.has(hash)) continue;
+    marked.add(hash);
+    element.setAttribute('data-measured', hash);
+  }
+}`;
 
 /**
  * By default axe searches for the shortest selector of every element that it looks at and writes an
@@ -27,7 +57,10 @@ axe.utils.nodeSerializer.update({
   },
 });`;
 
-/** The texts whose contrast axe measured. It does not judge covered ones, for example. */
+/**
+ * Returns the combinations that axe measured. Axe skips disabled elements and cannot judge covered
+ * ones, so the combination of such an element does not count as known.
+ */
 const measuredScript = `({ results }) => results
   .flatMap(({ id, nodes }) => (id === 'color-contrast' ? nodes : []))
   .filter(({ any: [check] }) => typeof check?.result === 'boolean')
@@ -38,61 +71,29 @@ const load = `${source};${configure};null`;
 const unmarkScript = `for (const element of document.querySelectorAll('[data-measured]'))
   element.removeAttribute('data-measured')`;
 
-/** What axe has looked at in this process: kinds of elements, and texts of which it measured. */
-const seen = new Set<number>();
 const measured = new Set<number>();
-/** How often axe could not judge a text in an element of a kind. */
-const doubts = new Map<number, number>();
-
-type Options = { runOnly?: string[] };
 
 /**
- * Returns the problems that axe finds in a page and its frames. Axe takes longer than most pages do
- * to load, so outside of `test:long` it does not run on a page that shows no kind of element and no
- * colours of a text that it has not seen in this process. Loading axe takes much longer than
+ * Returns the problems that axe finds in a page and its frames. Loading axe takes much longer than
  * running it, so each frame loads it once, and this function merges the frames' results instead of
  * opening another page for that.
  */
 export async function axeViolations(page: Page): Promise<string[]> {
-  const found = await surveyPage(page);
-  const surveys = found.filter((survey) => survey !== null);
-  const kinds = surveys.flatMap((survey) => survey.kinds).filter((kind) => !seen.has(kind));
-  const texts = surveys.flatMap((survey) => survey.texts);
-  const isNew = isLong || kinds.length > 0 || surveys.length < found.length;
-  if (!isNew && texts.length === 0) return [];
-  const options: Options = isNew ? {} : { runOnly: ['color-contrast'] };
-  const results: FrameResult[] = (await inspectPage(page, options)).map((text) => JSON.parse(text));
-  for (const kind of kinds) seen.add(kind);
-  for (const [text, kind] of texts) {
-    if (!measured.has(text)) doubts.set(kind, (doubts.get(kind) ?? 0) + 1);
-  }
-  const { violations } = await axe.finishRun(results, options);
+  const texts = await inspectPage(page);
+  const results: FrameResult[] = texts.map((text) => JSON.parse(text));
+  const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-}
-
-function survey(isMarking: boolean): string {
-  const doubtful = [...doubts].filter(([, times]) => times >= 2).map(([kind]) => kind);
-  return `(${surveyScript})(${JSON.stringify([[...measured], doubtful, isMarking])})`;
-}
-
-/** What a page and its frames show; null for a frame that the page has just replaced. */
-async function surveyPage(page: Page): Promise<(Survey | null)[]> {
-  const main = await page.mainFrame().evaluate<Survey>(survey(false));
-  if (main.frames === 0) return [main];
-  const frames = page.mainFrame().childFrames();
-  const others = frames.map((frame) => frame.evaluate<Survey>(survey(false)).catch(() => null));
-  return [main, ...(await Promise.all(others))];
 }
 
 class FrameGone extends Error {}
 
 /** A page may replace a frame while axe inspects it. Then axe runs again. */
-async function inspectPage(page: Page, options: Options, rounds = 5): Promise<string[]> {
+async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
   try {
-    return await inspect(page.mainFrame(), options);
+    return await inspect(page.mainFrame());
   } catch (error) {
     if (!(error instanceof FrameGone) || rounds === 1) throw error;
-    return await inspectPage(page, options, rounds - 1);
+    return await inspectPage(page, rounds - 1);
   }
 }
 
@@ -101,11 +102,11 @@ async function inspectPage(page: Page, options: Options, rounds = 5): Promise<st
  * this size as axe takes to make it, while a string is cheap. On a loaded machine each call to the
  * browser waits its turn, so this makes few calls.
  */
-async function inspect(frame: Frame, options: Options, context: object = {}): Promise<string[]> {
+async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
   const run = `(async () => {
-    ${survey(true)};
-    const result = await axe.runPartial(${of}, ${JSON.stringify(options)});
+    (${markScript})(${JSON.stringify([...measured])});
+    const result = await axe.runPartial(${of}, {});
     ${unmarkScript};
     const measured = (${measuredScript})(result);
     return [axe.utils.getFrameContexts(${of}), JSON.stringify(result), measured];
@@ -117,14 +118,14 @@ async function inspect(frame: Frame, options: Options, context: object = {}): Pr
     inspected = await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`);
   }
   const [children, result, nowMeasured] = inspected;
-  for (const text of nowMeasured) measured.add(text);
+  for (const hash of nowMeasured) measured.add(hash);
   const results = await Promise.all(
     children.map(async ({ frameSelector, frameContext }) => {
       const selector = JSON.stringify(frameSelector);
       const element = await frame.evaluateHandle(`axe.utils.shadowSelect(${selector})`);
       const child = await element.asElement()?.contentFrame();
       if (!child) throw new FrameGone(`axe cannot look into ${selector}`);
-      return await inspectOnce(child, options, frameContext);
+      return await inspectOnce(child, frameContext);
     }),
   );
   return [result, ...results.flat()];
@@ -133,11 +134,11 @@ async function inspect(frame: Frame, options: Options, context: object = {}): Pr
 const inspected = new Map<string, string[]>();
 
 /** Most pages show the card frame. It usually looks the same, so each look is inspected once. */
-async function inspectOnce(frame: Frame, options: Options, context: object): Promise<string[]> {
+async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
   const look = await frame.evaluate<string | null>(lookScript);
-  if (look === null) return await inspect(frame, options, context);
-  const key = `${JSON.stringify([options, context])} ${look}`;
-  const results = inspected.get(key) ?? (await inspect(frame, options, context));
+  if (look === null) return await inspect(frame, context);
+  const key = `${JSON.stringify(context)} ${look}`;
+  const results = inspected.get(key) ?? (await inspect(frame, context));
   inspected.set(key, results);
   return results;
 }
