@@ -5,11 +5,14 @@ import { amountRefused } from '#gateway/amount-refused.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { alertList } from '#operating/operations/alerts.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import {
   collectDueInstalments,
   collectMerchantInstalments,
 } from '#purchases/instalments/collect-instalments.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
+import { lockOpenAlert } from '#record/alerts/alert.sql.ts';
 import { answerChallenge, gatewayFaults, gatewayOf, onlyGateway } from '../support/gateway.ts';
 import {
   accountsOf,
@@ -147,6 +150,29 @@ describe('a collection that is declined', () => {
       await assertBalanced(paying, shopper);
     });
   }
+
+  test('is in an open alert, even if its cause seemed to have ended at that moment', async () => {
+    const { deps } = paying.service;
+    const shopper = await bought(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
+    const about = { merchant_id: paying.account.merchant.id, subject_id: shopper.id };
+    const set = (db: Handle, status: 'scheduled' | 'overdue') =>
+      db
+        .updateTable('instalments')
+        .set({ status, due_at: status === 'overdue' ? null : '2100-01-01T00:00:00.000Z' })
+        .where('merchant_id', '=', about.merchant_id)
+        .where('checkout_id', '=', shopper.id)
+        .where('number', '=', 2)
+        .execute();
+    // The payment was paid, and the next one becomes overdue: its record relies on the open alert.
+    await set(deps.database.db, 'scheduled');
+    await transaction(deps, async ({ db }) => {
+      assert.equal(await lockOpenAlert(db, 'payment_overdue', about), true);
+      await set(db, 'overdue');
+      assert.equal(await closeEndedAlerts(deps), 0);
+    });
+    assert.ok(await openAlert(shopper));
+  });
 
   test('can be retried by an operator: a decline leaves it overdue, success collects it and closes the alert', async () => {
     const shopper = await bought(3, { card: cards.laterInsufficientFunds });

@@ -121,11 +121,12 @@ export async function closeEndedAlerts(deps: {
     for (const [kind, { ended, by, lasting }] of Object.entries(causes)) {
       const alerts = batch.filter((alert) => alert.kind === kind && alert[by] !== null);
       if (alerts.length === 0) continue;
-      const going = new Set(await lasting(db, alerts));
-      const over = alerts.filter((alert) => !going.has(alert[by] as string));
-      if (over.length === 0) continue;
-      const ids = over.map(({ id }) => id);
-      closed += await endAlerts(deps, ids, ended);
+      const listOver = async (handle: Handle, asked: Alert[]) => {
+        const going = new Set(await lasting(handle, asked));
+        return asked.filter((alert) => !going.has(alert[by] as string));
+      };
+      const over = await listOver(db, alerts);
+      if (over.length > 0) closed += await endAlerts(deps, over, ended, listOver);
     }
     after = batch.length === batchSize ? (batch.at(-1)?.id ?? null) : null;
   } while (after !== null);

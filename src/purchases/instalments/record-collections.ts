@@ -13,7 +13,7 @@ import {
   type QueuedMessage,
   queueMessages,
 } from '#purchases/messages/queue-messages.ts';
-import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
+import { lockOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
 import type { Answer, AskedCollection } from './ask-gateway.ts';
@@ -237,7 +237,7 @@ async function alertOverdue(
     ...about,
     detail: `Payment ${number} is overdue: ${why}`,
     // One open alert about an order covers all of its late payments.
-    isNotice: await hasOpenAlert(db, 'payment_overdue', about),
+    isNotice: await lockOpenAlert(db, 'payment_overdue', about),
   });
 }
 

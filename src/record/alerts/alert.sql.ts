@@ -240,8 +240,26 @@ export async function moveAlertsEnded(
   return Number(numUpdatedRows);
 }
 
-/** Whether an alert of this kind about a row is open. */
-export async function hasOpenAlert(
+/**
+ * Locks some open alerts in order to close them. Leaves out those on which a transaction in flight
+ * relies (`lockOpenAlert`).
+ */
+export const lockAlertsToEnd = (db: Handle, ids: string[]): Promise<Alert[]> =>
+  db
+    .selectFrom('alerts')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('closed_at', 'is', null)
+    .orderBy('id')
+    .forUpdate()
+    .skipLocked()
+    .execute();
+
+/**
+ * Whether an alert of this kind about a row is open. It stays open until the caller's transaction
+ * ends, so that its cause cannot seem to have ended meanwhile.
+ */
+export async function lockOpenAlert(
   db: Handle,
   kind: AlertKind,
   about: { merchant_id: string; subject_id?: string },
@@ -253,7 +271,7 @@ export async function hasOpenAlert(
     .where('merchant_id', '=', about.merchant_id)
     .where('closed_at', 'is', null);
   if (about.subject_id !== undefined) query = query.where('subject_id', '=', about.subject_id);
-  return (await query.executeTakeFirst()) !== undefined;
+  return (await query.forShare().executeTakeFirst()) !== undefined;
 }
 
 /** Claims alerts that are due to be posted. The claim lasts until `until`. */

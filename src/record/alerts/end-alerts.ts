@@ -1,12 +1,25 @@
-import type { Database } from '#platform/database/database.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
-import { moveAlertsEnded } from './alert.sql.ts';
+import { type Alert, lockAlertsToEnd, moveAlertsEnded } from './alert.sql.ts';
 
-/** Closes alerts whose cause has ended. Returns how many were open. */
+/**
+ * Closes those of these alerts whose cause has ended. The cause is looked at under their locks, so
+ * that what begins at this moment finds them either open for good or closed. Returns how many were
+ * closed.
+ */
 export async function endAlerts(
   deps: { database: Database; clock: Clock },
-  ids: string[],
+  alerts: Alert[],
   reason: string,
+  listOver: (db: Handle, alerts: Alert[]) => Promise<Alert[]>,
 ): Promise<number> {
-  return await moveAlertsEnded(deps.database.db, ids, timestamp(deps.clock.now()), reason);
+  const ids = alerts.map(({ id }) => id);
+  return await transaction(deps, async ({ db }) => {
+    const locked = await lockAlertsToEnd(db, ids);
+    const over = locked.length === 0 ? [] : await listOver(db, locked);
+    if (over.length === 0) return 0;
+    const ended = over.map(({ id }) => id);
+    return await moveAlertsEnded(db, ended, timestamp(deps.clock.now()), reason);
+  });
 }

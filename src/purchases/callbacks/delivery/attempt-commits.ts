@@ -8,7 +8,7 @@ import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
-import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
+import { lockOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { isAwaited, nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
 import { insertCallbackAttempts, listWrittenAttempts, moveAttemptsEnded } from './attempt.sql.ts';
@@ -299,6 +299,6 @@ async function exhaust(
     // need not close an alert for each callback.
     isNotice:
       (await isAlerted(db, callback)) &&
-      (await hasOpenAlert(db, 'destination_failing', { merchant_id })),
+      (await lockOpenAlert(db, 'destination_failing', { merchant_id })),
   });
 }
