@@ -13,7 +13,7 @@ import { beginSettlement, createIssuer, fundingOf, recountOrders } from './settl
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
-import { createTime, type DueTable, dueWork, isPatient, isRecurring, nextKind } from './time.ts';
+import { createTime, type DueTable, dueWork, isRecurring, nextKind } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -141,23 +141,20 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
    * waits until there is some.
    */
   async function chooseWork(does: Deed, pick: number): Promise<string> {
-    const mayWait = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
+    const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
       const seen = await time.look();
-      // Payouts and mails are almost always due, and only some stories are about payouts.
+      // Payouts are almost always due, and only some stories are about them.
       const others = seen.names.filter(
-        (table) =>
-          dueWork[table].does === does ||
-          !isPatient(table) ||
-          (story.theme === 'payouts' && isRecurring(table)),
+        (table) => story.theme === 'payouts' || dueWork[table].does === does || !isRecurring(table),
       );
       const due = others.map((table) => dueWork[table].does);
       const same = due.find((one) => one === does);
       if (same) return same;
       // Some workers wait for their own work while another worker is in the middle of the due work.
-      const insists = mayWait && rounds === 0 && pick % 3 === 0;
+      const insists = isPatient && rounds === 0 && pick % 3 === 0;
       if (due.length > 0 && !insists) return due[pick % due.length] as Deed;
-      if (!mayWait || stage.isTravelling() || shop.isUnanswered()) break;
+      if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
       if (seen.next === null) break;
       await time.nextDue(insists ? nextKind : 0, seen.due);
     }
@@ -223,9 +220,9 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     if (next === null && story.theme !== 'payouts') return false;
     await time.nextDue(0, due);
     // Other stories have payouts now and then, so that some payments are disputed after a payout.
-    const isWhole = story.theme === 'payouts' || laters % 4 === 0;
+    const pays = story.theme === 'payouts' || laters % 4 === 0;
     laters += 1;
-    await time.work([], isWhole);
+    await time.work([], pays);
     if (story.theme === 'disputes') await findNewDisputes(paying.service.deps);
     return true;
   }
@@ -293,8 +290,8 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   await finish(scene, issuer, async () => {
     if (rest.length <= faultsMin || played.faults.length >= faultsMin) return null;
     const { names } = await time.look();
-    const due = names.find((name) => name !== 'messages');
-    if (!due) return null;
+    const [due] = names;
+    if (!due || due === 'messages') return null;
     const next = takeFault();
     if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
     await resume();
@@ -459,15 +456,12 @@ async function finish(
     const isKnown = !isNew && open.length === 0;
     const { next } = isKnown ? known : await time.look();
     due = isKnown ? known.names : [];
-    if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
-    else if (open.length === 0) {
-      const whole = await time.work([], true);
-      if (whole.next !== null) await time.passUntil(whole.next.add({ milliseconds: 1 }));
-      else if (![...whole.done].some(isRecurring)) {
-        return await recountOrders(paying, account, ordered);
-      }
+    if (next === null && open.length === 0) {
+      const { done } = story.theme === 'plain' ? known : await time.work([], true);
+      if (![...done].some(isRecurring)) return await recountOrders(paying, account, ordered);
       hasOpen = true;
     }
+    if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
   }
 }
 

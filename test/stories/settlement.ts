@@ -54,16 +54,12 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
 
   /** The gateway's disputes of the checkout that no one has decided. */
   async function listOpen(): Promise<{ id: string; status: string }[]> {
-    const refs = await paymentRefs();
-    if (refs.length === 0) return [];
-    const { body } = await gateway.call('GET', '/v1/disputes', { limit: '100' });
-    const found = body.data as { id: string; status: string; payment_intent: string }[];
-    return found
-      .filter(
-        ({ payment_intent, status }) =>
-          refs.includes(payment_intent) && !/won|lost|closed/.test(status),
-      )
-      .sort((one, other) => refs.indexOf(one.payment_intent) - refs.indexOf(other.payment_intent));
+    const found: { id: string; status: string }[] = [];
+    for (const payment_intent of await paymentRefs()) {
+      const { body } = await gateway.call('GET', '/v1/disputes', { payment_intent });
+      found.push(...body.data);
+    }
+    return found.filter(({ status }) => !/won|lost|closed/.test(status));
   }
 
   async function resolve(id: string, outcome: string, isWithheld = false): Promise<void> {

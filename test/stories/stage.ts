@@ -117,7 +117,7 @@ const lost = () => new Error('Connection terminated unexpectedly');
  */
 const turnsMax = 3_000;
 /** A statement that takes longer may wait for a lock. */
-const lookMilliseconds = 20;
+const lookMilliseconds = 10;
 const stepsMax = 600;
 
 export function createStage(databaseUrl: string, random: Random) {

@@ -159,8 +159,7 @@ const faultTable: (Fault | null)[] = [
   ] as const),
 ];
 
-/** Few plans are long, because their later payments only repeat what three payments reach. */
-const terms = [1, 1, 1, 1, ...Array.from({ length: 18 }, () => 3), 6, 12];
+const terms = [1, 1, 3, 3, 3, 3, 3, 3, 3, 6, 6, 12];
 
 /** The numbers of each move: deed, choice, step and fault. Zero is the simplest of each. */
 const moves = (lengths: { minLength: number; maxLength: number }) =>

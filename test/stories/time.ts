@@ -32,11 +32,6 @@ export type DueTable = keyof typeof dueWork;
 /** Tables whose rows fall due again and again. Their due rows do not keep a story from ending. */
 const recurring: DueTable[] = ['payout_days', 'statement_months'];
 export const isRecurring = (table: DueTable) => recurring.includes(table);
-/**
- * Tables whose due rows let a story go on. Mails are sent together, now and then and at the end: at
- * their own times, they would be a fifth of a story's statements.
- */
-export const isPatient = (table: DueTable) => table === 'messages' || isRecurring(table);
 
 const dueRows = Object.keys(dueWork)
   .map(
@@ -95,21 +90,20 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   /**
    * Does all due work until none is left, as a worker without faults does. Returns the tables whose
    * work was done, when work falls due next, and in which tables. `known` are the tables with due
-   * work, if the caller knows them. Payouts and monthly statements are made, and mails sent, only
-   * if `isWhole` is true, because they would otherwise be half of all statements to the database.
+   * work, if the caller knows them. Payouts and monthly statements are made only if `pays` is true,
+   * because a third of all statements to the database would otherwise be about them.
    */
   async function work(
     known: DueTable[] = [],
-    isWhole = false,
+    pays = false,
   ): Promise<{ next: Next; names: DueTable[]; done: Set<DueTable> }> {
     const done = new Set<DueTable>();
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
       const due = round === 0 && known.length > 0 ? null : await readDue();
-      const names = due ? namesOf(due).filter((name) => isWhole || !isPatient(name)) : known;
+      const names = due ? namesOf(due).filter((name) => pays || !isRecurring(name)) : known;
       if (due && names.length === 0) {
-        const next = nextOf(due, 0, isWhole ? isRecurring : isPatient);
-        return { next, names: namesAt(due, next), done };
+        return { next: nextOf(due), names: namesAt(due, nextOf(due)), done };
       }
       for (const name of names) {
         await dueWork[name].run(service.deps);
@@ -124,15 +118,15 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
         return next && leased_until === null && Temporal.Instant.compare(at, next) <= 0;
       })
       .map(({ name }) => name)
-      .filter((name) => !isPatient(name));
+      .filter((name) => !isRecurring(name));
 
   /**
    * Returns when work falls due, or when the lease of a dead process runs out. `place` 2 is the
-   * third kind of work, so that several kinds are due at once. The rows of some tables do not count.
+   * third kind of work, so that several kinds are due at once.
    */
-  function nextOf(all: Due[], place = 0, isLeftOut = isPatient): Next {
+  function nextOf(all: Due[], place = 0): Next {
     const due = all
-      .filter(({ name }) => !isLeftOut(name))
+      .filter(({ name }) => !isRecurring(name))
       .map(({ due_at, leased_until }) => ({
         due: Temporal.Instant.from(due_at),
         free: leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead }),
