@@ -32,7 +32,7 @@ describe('the embedded PostgreSQL', () => {
   let servers: EmbeddedPostgres[];
   let children: ChildProcess[];
   let model: string;
-  /** What became of the two starts that made the model. */
+  /** The results of the two starts that made the model. */
   let firstStarts: PromiseSettledResult<string[]>[];
 
   before(async () => {
