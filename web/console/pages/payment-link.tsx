@@ -218,9 +218,9 @@ function Orders({ of: link }: { of: PaymentLinkDetails }) {
   return (
     <Card title="Who paid" bare>
       {link.is_cut && (
-        <p className="quiet">
-          Only the newest {link.orders.length} are shown, paid orders first. The checkouts list has
-          all.
+        <p className="card-body quiet">
+          Only {link.orders.length} of this link’s orders are shown, the paid ones first.{' '}
+          <Link href="/checkouts">Checkouts</Link> lists them all.
         </p>
       )}
       <Table
