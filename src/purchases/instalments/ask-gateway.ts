@@ -92,9 +92,9 @@ export async function askGateway(
 
 /**
  * Whether the payment may have been charged under a key that the gateway has forgotten. This
- * happens if the service charged it before its database was lost and restored. A first charge soon
- * after its date needs no look-up, because the gateway still remembers its key. A retry is rare, so
- * it is always looked up.
+ * happens if the service charged it before the database was lost and restored. A first charge soon
+ * after the due date needs no look-up, because the gateway still remembers the key. A retry is
+ * rare, so it is always looked up.
  */
 function mayBeCharged(
   { territory: { time_zone } }: Merchant,
@@ -174,7 +174,7 @@ async function declineOfCharge(
   }
 }
 
-/** A request without an effect may still have one, until it can no longer be in flight. */
+/** A request that has had no effect may still have one while it may be in flight. */
 function unlessInFlight({ clock }: AskDeps, { asked_at }: Collection, answer: Answer) {
   if (answer.outcome === 'lost' && mayBeInFlight(asked_at, clock.now())) {
     throw new OutcomeUnknown('a collection that was not found may be in flight');
@@ -203,7 +203,7 @@ async function lookUpCapture(
     case 'voided':
       return { outcome: 'lapsed' };
     default:
-      // The acquirer refused the capture, and holds no money for longer than `holdDays`.
+      // The acquirer refused the capture, and no hold lasts longer than `holdDays`.
       if (state.outcome === 'declined' && isHoldOver(gateway, collection, time.now)) {
         return { outcome: 'lapsed' };
       }

@@ -6,7 +6,7 @@ import { type CheckoutKey, moveResumedIfAsked, updatePaused } from './instalment
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
-// has looked at it, no payment of the checkout is collected and no refund of it begins. Both
+// has looked at the checkout, none of its payments is collected and no refund begins. Both
 // functions run in a transaction that holds the checkout's lock.
 
 export async function blockCheckout(
@@ -29,7 +29,8 @@ export async function unblockCheckout(
 ): Promise<number> {
   const cleared = await moveUnblocked(db, key, at);
   await resumeCollecting(db, key);
-  // A dispute may still pause the plan, but it waits for the outcome of a request in flight.
+  // A dispute or a refund may still pause the plan, but not a payment with a request in flight: its
+  // outcome must become known.
   await moveResumedIfAsked(db, key);
   return cleared;
 }

@@ -10,7 +10,8 @@ import { collectsAt, type PlannedPayment } from './instalment.ts';
 export const expiryNoticeDays = 21;
 
 /**
- * The first payment after a card's last month (`2027-03`). Null if the card covers all payments.
+ * The first payment after a card's last month (`2027-03`). Null if the card covers all payments, or
+ * if its last month is not known.
  */
 export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
   payments: Payment[],
@@ -22,8 +23,9 @@ export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
 }
 
 /**
- * The message to the shopper that the card expires before the last payment. Empty if it does not.
- * The worker skips the message if another card has replaced this one by then.
+ * The message to the shopper that the card expires before the last payment. Empty if it does not,
+ * or if its last month is not known. The worker skips the message if another card has replaced this
+ * one by then.
  */
 export function cardExpiryMessages(
   key: CheckoutKey & { at: string },

@@ -103,8 +103,8 @@ export async function collectInstalments(
 }
 
 /**
- * Commits each request before it is sent, so that another process can settle it if this one dies. A
- * request that was sent before and has no known outcome is sent again under the same key.
+ * Commits each request before it is sent, so that another process can settle it if this one dies.
+ * `askGateway` sends a request without a known outcome again under the same key, or looks it up.
  */
 async function openCollections(
   deps: CollectDeps,
@@ -166,7 +166,10 @@ async function openCollections(
   });
 }
 
-/** The decline that is recorded for a card that may not be charged now. The bank is not asked. */
+/**
+ * The decline that is recorded, without asking the bank, for a charge that an earlier decline
+ * forbids. Null if none does.
+ */
 function answerUnasked(
   declines: CardDecline[],
   { instalment, collection: { kind }, card }: AskedCollection,
@@ -221,7 +224,10 @@ function newCollection(
   };
 }
 
-/** The card that a request was opened with. The shopper may have replaced that card since. */
+/**
+ * The card that a request was opened with, which the shopper may have replaced since. Null if the
+ * request was opened without a card.
+ */
 function pinnedCard(collection: Collection): StoredCard | null {
   const { checkout_id, customer_ref, card_ref, card_key } = collection;
   return customer_ref !== null && card_ref !== null

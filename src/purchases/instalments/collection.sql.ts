@@ -46,7 +46,7 @@ export async function moveAsked(
     .execute();
 }
 
-/** The requests of a checkout that are in flight. */
+/** The numbers of the payments of a checkout that have a request in flight. */
 export const selectOpenCollections = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('collections')
@@ -55,7 +55,7 @@ export const selectOpenCollections = (db: Handle, { merchant_id, checkout_id }: 
     .where('checkout_id', '=', checkout_id)
     .where('status', '=', 'open');
 
-/** The newest request to the gateway for every payment of the checkouts. */
+/** The newest request to the gateway for each payment of the checkouts that has one. */
 const selectLast = (db: Handle, { merchant_id, checkout_ids }: Key) =>
   db
     .selectFrom('collections')
@@ -79,8 +79,9 @@ export async function listLastCollections(
 const declinesMax = 1_000;
 
 /**
- * The declines that may forbid a charge: those that forbid a retry or ask to wait, and those of the
- * last day. A card that was declined when it was verified has no payment, so its number is 0.
+ * The declines that may forbid a charge, oldest first: those that forbid a retry or ask to wait,
+ * and those of the last 24 hours. A decline of a card that was only verified belongs to no payment,
+ * so its `instalment` is 0.
  */
 const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax }: DeclinesKey) =>
   db
@@ -161,7 +162,7 @@ export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id 
     .orderBy('status')
     .orderBy('number', 'desc');
 
-/** Those of the payments at the gateway that pay for something else than the row with this id. */
+/** The references that already pay for a collection or attempt other than the one with this id. */
 export async function listPaidElsewhere(
   db: Handle,
   { merchant_id, id }: { merchant_id: string; id: string },

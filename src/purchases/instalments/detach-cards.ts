@@ -49,8 +49,8 @@ async function detachCard(
       timestamp(nextRetryAt(now, attempts)),
     );
   try {
-    // Requests that begin from now on do not use the card. While it is claimed, the shopper cannot
-    // begin an attempt that would store it again.
+    // Requests that begin from now on do not use the card. While the card is claimed, the shopper
+    // cannot begin an attempt that would store it again.
     const isFree = await transaction(deps, async ({ db }) => {
       await lockCheckout(db, merchant_id, checkout_id);
       return await mayDetach(db, card);

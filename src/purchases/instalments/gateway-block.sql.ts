@@ -18,7 +18,7 @@ export async function insertBlock(
     .execute();
 }
 
-/** The alert about the record that blocks a checkout, or null if the record does not block it. */
+/** The alert about the gateway's record `reference`. Null if it does not block the checkout. */
 export async function findBlockAlert(
   db: Handle,
   checkout_id: string,
@@ -42,7 +42,7 @@ export const selectBlocks = (db: Handle, { merchant_id, checkout_id }: CheckoutK
     .where('checkout_id', '=', checkout_id)
     .where('cleared_at', 'is', null);
 
-/** Whether no money of a checkout may move until an operator has looked at it. */
+/** Whether an operator must look at a checkout before any of its money moves. */
 export async function isBlocked(db: Handle, key: CheckoutKey): Promise<boolean> {
   return (await selectBlocks(db, key).executeTakeFirst()) !== undefined;
 }

@@ -30,7 +30,7 @@ export type StoredCard = {
   card_key: string | null;
 };
 
-/** A condition whose text is the same for any number of ids, so that the server plans it once. */
+/** A condition with the same text for any number of ids: the database server plans it once. */
 export const isOneOfIds = (column: string, ids: string[]) =>
   sql<boolean>`${sql.ref(column)} = any (${ids}::uuid[])`;
 
@@ -86,8 +86,8 @@ export const dueInstalments: DueWork<'instalments'> = {
 };
 
 /**
- * Locks and returns the payments that are still claimed under the lease. Call it with their
- * checkouts locked: a refund that began in the meantime has released its payments.
+ * Locks and returns the payments that are still claimed under the lease. Call this with their
+ * checkouts locked: a refund that began in the meantime has released the payments of its checkout.
  */
 export async function lockLeased(
   db: Handle,
@@ -197,7 +197,7 @@ export const updatePaused = statement((db, key: CheckoutKey) =>
     .where('paused', '=', false),
 );
 
-/** Restores a payment on behalf of a refund, or cancels it. */
+/** Restores or cancels a payment on behalf of a refund. */
 export const updateAmount = statement(
   (db, { merchant_id, checkout_id, number, ...to }: CheckoutKey & Reduced) =>
     db
@@ -274,7 +274,7 @@ export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promi
           and k.instalment = i.number and k.status = 'open')`.execute(db);
 }
 
-/** Resumes only the payments with a request in flight, whose outcome must be known first. */
+/** Resumes only the payments with a request in flight, so that its outcome becomes known. */
 export async function moveResumedIfAsked(db: Handle, key: CheckoutKey): Promise<void> {
   await sql`
     update instalments i set paused = false
@@ -306,8 +306,9 @@ const writeResumed = statement((db, key: Resumed) =>
 );
 
 /**
- * Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. A
- * refund that the same statement ends (`ended_id`) no longer counts.
+ * Resumes collecting, unless a pending refund, a dispute or a block still pauses the checkout. A
+ * refund that the same statement ends (`ended_id`) no longer counts. A payment that the shopper is
+ * paying stays paused.
  */
 export const updateResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
   writeResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
@@ -420,8 +421,8 @@ type Claimed = CheckoutKey & { card_ref: string; lease: string | null };
 
 /**
  * Whether nothing needs a replaced card any more: no open request may charge it, and no attempt of
- * the shopper may store it again. Its row must still be claimed, because a card that was stored
- * again has lost this row. Call it with the checkout locked.
+ * the shopper may store it again. The card's row must still be claimed: a card that was stored
+ * again has lost its row. Call this function with the checkout locked.
  */
 export async function mayDetach(db: Handle, card: Claimed): Promise<boolean> {
   const { merchant_id, checkout_id, card_ref, lease } = card;
@@ -452,7 +453,7 @@ export async function moveDetached(
     .execute();
 }
 
-/** The details of a stored card that may be shown, or null if no card is stored. */
+/** The details of the stored card that may be shown. */
 export const selectStoredCardFace = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('stored_cards')

@@ -76,10 +76,13 @@ export type Collection = {
   status: CollectionStatus;
   amount: number;
   currency: string;
-  /** The card that the request was opened with. Null for a capture, or if no card is stored. */
+  /**
+   * The stored card that the request was opened with. Null for a capture, for a shopper's payment
+   * with another card, for a charge that a restored database had lost, and if no card was stored.
+   */
   card_ref: string | null;
   customer_ref: string | null;
-  /** Recognises the card if it is entered again. Null if the gateway has not identified it. */
+  /** Recognises a card that is entered again. Null for a capture, or if the key is not known. */
   card_key: string | null;
   payment_ref: string | null;
   decline_reason: DeclineReason | null;
@@ -89,7 +92,10 @@ export type Collection = {
   network_decline_code: string | null;
   /** How many hours the card network asked to wait after a decline; null if it did not ask. */
   wait_hours: number | null;
-  /** The card network's ids of a charge. Null for the other kinds, whose attempt has them. */
+  /**
+   * The card network's ids of a collected charge, if the gateway returned any. Null for the other
+   * kinds: the shopper's attempt has the ids.
+   */
   scheme: SchemeData | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
@@ -137,7 +143,7 @@ export function planPayments(
  */
 let lastDays: { date: Temporal.PlainDate; days: string[] } | null = null;
 
-/** The same day in each of at least this many months, beginning with the date. */
+/** The date and the same day of the following months: at least `months` dates in all. */
 function sameDays(date: Temporal.PlainDate, months: number): string[] {
   if (!lastDays?.date.equals(date)) lastDays = { date, days: [] };
   const { days } = lastDays;
@@ -145,12 +151,12 @@ function sameDays(date: Temporal.PlainDate, months: number): string[] {
   return days;
 }
 
-/** After this many declines within a day, a stored card is no longer charged for the payment. */
+/** A payment with this many declines in the last 24 hours is not charged to a stored card. */
 export const declinesPerDayMax = 4;
 
 /**
- * After these declines the same card may still be charged: the network renews an expired card, and
- * the shopper can authenticate a payment on the plan page.
+ * After these declines the same card may still be charged: the card network renews an expired card,
+ * and the shopper can authenticate a payment on the plan page.
  */
 const curableDeclines: ReadonlySet<string> = new Set(['expired_card', 'authentication_required']);
 
@@ -209,9 +215,9 @@ export const findForbiddingForGood = (declines: CardDecline[], card: Card): Card
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge of the card (`isForGood`), or is the first decline of a
- * payment that was declined `declinesPerDayMax` times within a day, with any card. The card schemes
- * fine those who retry anyway (decision 0027).
+ * either forbids every further charge of the card (`isForGood`), or is the oldest of at least
+ * `declinesPerDayMax` declines of one payment in the last 24 hours, with any card. The card schemes
+ * fine merchants that retry anyway (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],
@@ -284,12 +290,12 @@ export function nextCollectionTime(now: Temporal.Instant, timeZone: string): Tem
 export const retryDays = [1, 3, 7];
 
 /**
- * When a payment is retried after this many declines, or null after the last retry. If that day has
- * come or passed, the retry keeps the planned number of days between the two attempts, counted from
- * now, so that retries do not accumulate after an outage of ours or a lapsed hold. A retry is never
- * earlier than the card network asks for. If the network's time is the later one, the retry comes
- * exactly then: a decline at 08:00 is recorded a moment later, so the first 08:00 that is 24 hours
- * later would be almost two days away.
+ * When a payment is retried after this many declines (`retryDays`), or null after the last retry.
+ * If the planned day has come or passed, the retry keeps the planned number of days between the two
+ * attempts, counted from now, so that retries do not accumulate after an outage of ours or a lapsed
+ * hold. A retry is never earlier than the card network asks for. If the card network's time is the
+ * later one, the retry comes exactly then: a decline at 08:00 is recorded a moment later, so the
+ * first 08:00 that is 24 hours later would be almost two days away.
  */
 export function retriesAt(
   due_on: string,

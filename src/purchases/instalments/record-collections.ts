@@ -173,8 +173,8 @@ function unchargedFor(answer: Answer): Pick<MessageFacts, 'uncharged'> {
 
 /**
  * Messages to shoppers: about each charge and the end of a plan, about the first and the last
- * decline of a payment, and about a lapsed hold that only the shopper can make good. The declines
- * between them change nothing for the shopper.
+ * decline of a payment, and about a lapsed hold that only the shopper can make good. The other
+ * declines change nothing for the shopper.
  */
 async function messagesOf(
   deps: QueueDeps,
@@ -236,7 +236,7 @@ async function alertOverdue(
     kind: 'payment_overdue',
     ...about,
     detail: `Payment ${number} is overdue: ${why}`,
-    // One open alert about an order covers all of its late payments.
+    // One open alert about a checkout covers all of its late payments.
     isNotice: await lockOpenAlert(db, 'payment_overdue', about),
   });
 }

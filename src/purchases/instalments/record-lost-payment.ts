@@ -63,8 +63,8 @@ export async function recordLostCapture(
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
-  // The gateway does not say when the hold was captured, so record when it was due. A refund uses
-  // these times to decide which payment it takes first.
+  // The gateway does not say when the hold was captured, so record when the capture was due. A
+  // refund uses these times to decide which payment it takes first.
   const at = timestamp(due);
   await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [
@@ -78,7 +78,7 @@ export function findNumber(isNumber: (number: number) => boolean): number | null
   return null;
 }
 
-/** Locks the payment. Throws if anything but the lost request has happened to it. */
+/** Locks the payment. Throws `CannotRecord` unless the lost request can have collected it. */
 async function lockPayment(
   db: Handle,
   key: CheckoutKey,

@@ -74,8 +74,8 @@ export async function restoreInstalment(
 }
 
 /**
- * A payment is collected again on its date, or a declined one when its retry was announced. If that
- * has passed, it is collected at the next collection time.
+ * A restored payment is collected on its date or, after a decline, at the time that was planned for
+ * its retry. If that time has passed, the payment is collected at the next collection time.
  */
 async function collectsAgainAt(
   db: Handle,
@@ -89,7 +89,7 @@ async function collectsAgainAt(
   return isPast ? nextCollectionTime(now, time_zone) : planned;
 }
 
-/** When the last decline of a payment said that it is retried; null if it was not declined. */
+/** The retry that was planned after the last decline of a payment. Null if none was planned. */
 async function findRetry(
   db: Handle,
   payment: Instalment,

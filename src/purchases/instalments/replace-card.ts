@@ -16,7 +16,7 @@ import {
  * Stores the card that the shopper entered, so that it is charged from now on. Runs in the
  * transaction of the shopper's attempt, which holds the checkout's lock. Requests in flight keep
  * the card that they were opened with. The earlier card is detached at the gateway once none of
- * them needs it, unless it is the same one.
+ * them needs it, unless the shopper entered the same card again.
  */
 export async function replaceCard(
   deps: QueueDeps,

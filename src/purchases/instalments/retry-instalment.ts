@@ -38,7 +38,8 @@ export async function retryInstalment(
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    // This is the state after the last automatic retry: one more decline makes it overdue again.
+    // This is the count before the last automatic retry: one more decline makes the payment overdue
+    // again.
     const to = { ...lease, at, declines: retryDays.length };
     const payment = await moveRetried(tx, { ...key, number }, to);
     if (!payment) {

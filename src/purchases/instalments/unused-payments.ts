@@ -3,8 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 import { listPaidElsewhere } from './collection.sql.ts';
 
 /**
- * Leaves out payments that took money and already pay for something else here than the attempt or
- * collection with this id. Whatever the gateway says of them, they pay for nothing more.
+ * Leaves out captured payments that already pay for another attempt or collection than the one with
+ * this id. Whatever the gateway says of such a payment, it pays for nothing more.
  */
 export async function leaveOutUsed<State extends PaymentState>(
   db: Handle,
@@ -13,7 +13,7 @@ export async function leaveOutUsed<State extends PaymentState>(
 ): Promise<State[]> {
   const captured = states.filter(({ outcome }) => outcome === 'captured');
   const refs = captured.flatMap(({ payment_ref }) => (payment_ref === null ? [] : [payment_ref]));
-  // Usually there is none: most payments are looked up after a decline.
+  // Usually no payment was captured: most payments are looked up after a decline.
   if (refs.length === 0) return states;
   const used = new Set(await listPaidElsewhere(db, row, refs));
   return states.filter(
