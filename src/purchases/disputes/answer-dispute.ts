@@ -66,8 +66,8 @@ export type EvidencePack = {
   files: DisputeFile[];
   hash: string;
   /**
-   * Whether the evidence is staged. If so, exactly this is submitted. If not, this is what staging
-   * would store.
+   * Whether the evidence is staged. If so, exactly this pack is submitted. If not, staging would
+   * store this pack.
    */
   is_staged: boolean;
   /**
@@ -128,7 +128,7 @@ export async function stageEvidence(
   const gateway = deps.gateways.of(dispute.gateway);
   const time = merchant.forGateway();
   const refs = await uploadFiles(deps, merchant, dispute, files);
-  // If the gateway cannot stage evidence, it is stored only in our rows.
+  // If the gateway cannot stage evidence, the evidence is stored only in our rows.
   const key = `dispute:${dispute_ref}:stage:${deps.random.uuid()}`;
   const state = gateway.capabilities.stagesEvidence
     ? await gateway.stageEvidence({ key, merchant: time, dispute_ref, evidence, files: refs })
@@ -136,7 +136,7 @@ export async function stageEvidence(
   return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
 
-/** Uploads the files that the gateway does not have yet. Returns its references, by kind. */
+/** Uploads the files that the gateway lacks. Returns the gateway's references to all, by kind. */
 async function uploadFiles(
   deps: AnswerDeps,
   merchant: Merchant,
@@ -246,8 +246,8 @@ export async function submitEvidence(
 /**
  * Accepts a dispute for an operator, so that it is lost at once, or closes an inquiry. `was` has
  * the status that the operator read: an inquiry that has become a dispute is not closed, because
- * that would concede the payment. The bank may decide that before our row shows it, so an inquiry
- * is read at the gateway first.
+ * that would concede the payment. Our row may still show an inquiry when the bank has made it a
+ * dispute, so an inquiry is read at the gateway first.
  */
 export async function acceptDispute(
   deps: AnswerDeps,

@@ -63,8 +63,8 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
 }
 
 /**
- * `agrees`: whether the row has what the gateway says. An answer that takes back what is recorded
- * is not believed.
+ * `agrees` is whether the row has the withdrawal that the gateway reports. An answer that takes
+ * back what is recorded is not believed.
  */
 type ReadDispute = Dispute & { agrees: boolean };
 
@@ -157,7 +157,7 @@ export async function readOrLog<T>(
   }
 }
 
-/** How long polls keep looking at a dispute about an unknown payment. */
+/** Polls look at a dispute about an unknown payment for at least this long. */
 const unknownHours = 24;
 
 /** Records a new dispute. Returns false if the next poll must look at it again. */
@@ -206,8 +206,9 @@ const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
   clock.now().since(opened_at).total('hours') > unknownHours;
 
 /**
- * Records a dispute that is only at the gateway so far. If its payment is unknown, raises one
- * alert: at once, or after `unknownHours` if a request in flight may have made the payment.
+ * Records a dispute that is only at the gateway so far. If its payment is unknown, returns null and
+ * raises one alert: at once, or after `unknownHours` if a request in flight may have made the
+ * payment.
  */
 async function recordNew(
   deps: DisputeDeps,

@@ -16,7 +16,7 @@ export async function insertDispute(
   await db.insertInto('disputes').values(dispute).execute();
 }
 
-/** The checkout whose payment has this reference at the gateway. Null if no payment has it. */
+/** The checkout that collected the payment with this reference at the gateway. Null if none did. */
 export async function findDisputedCheckout(
   db: Handle,
   gateway: GatewayName,
@@ -36,7 +36,7 @@ export async function findDisputedCheckout(
 }
 
 /**
- * Whether a request is in flight that may have made a payment that was disputed at this time.
+ * Whether a request is in flight that may have made a payment that was disputed at `opened_at`.
  * Allows an hour, because the gateway's clock may differ from ours.
  */
 export async function hasOpenCollections(db: Handle, opened_at: string): Promise<boolean> {
@@ -50,7 +50,10 @@ export async function hasOpenCollections(db: Handle, opened_at: string): Promise
   return row !== undefined;
 }
 
-/** The newest dispute that the last complete poll recorded. Null if there was none. */
+/**
+ * The reference of the newest dispute in the last complete poll that found any. Null if there was
+ * no such poll.
+ */
 export async function findReached(db: Handle, gateway: GatewayName): Promise<string | null> {
   const row = await db
     .selectFrom('dispute_poll')
@@ -72,7 +75,10 @@ export async function moveReached(
     .execute();
 }
 
-/** The state of those disputes that are known, by the gateway's reference, at one gateway or any. */
+/**
+ * The states of those disputes that we know, by the gateway's reference. If `gateway` is null, the
+ * disputes may be at any gateway.
+ */
 export async function listKnownRefs(
   db: Handle,
   gateway: GatewayName | null,
@@ -217,7 +223,6 @@ export async function updateSupplied(
     .execute();
 }
 
-/** Records whether the evidence is being submitted. */
 export async function updateSubmitting(
   db: Handle,
   { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
@@ -257,8 +262,8 @@ export async function listCheckoutDisputes(
 }
 
 /**
- * For each payment and state, the dispute that opened or closed last. These are enough to know the
- * state of every payment.
+ * For each payment and each state of its disputes, the one that opened or closed last. These are
+ * enough to know the state of every payment.
  */
 export const selectDisputeStates = (
   db: Handle,

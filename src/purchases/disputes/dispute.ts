@@ -7,12 +7,12 @@ import type { Supplied } from './supplied.ts';
 /**
  * A payment that the cardholder reverses through the bank. An `inquiry` is only a question. A
  * dispute that `needs_response` has withdrawn the money, and evidence can be submitted once, until
- * `due_by`. Then it is `under_review` until the bank decides: `won` returns the money, `lost` does
- * not. `closed` means that it ended without a decision.
+ * `due_by`. Then the dispute is `under_review` until the bank decides: `won` returns the money,
+ * `lost` does not. `closed` means that the dispute ended without a decision.
  *
- * While a dispute is open, no payment of the plan is collected or refunded. A won dispute resumes
- * the plan. After a lost one an operator decides whether the rest of the plan stays due. A refund
- * of the whole rest decides that, too.
+ * While a dispute is open, no payment of the plan is collected or refunded. The plan resumes after
+ * a dispute that is won or closed. After a lost one an operator decides whether the rest of the
+ * plan stays due. A refund of the whole rest decides that, too.
  */
 export const disputeStatuses = [
   'inquiry',
@@ -58,9 +58,9 @@ export type Dispute = {
   staged_evidence: Evidence | null;
   staged_files: string[] | null;
   staged_hash: string | null;
-  /** When the submission began. From then on the evidence cannot be staged again. */
+  /** When the submission began. While this is set, the evidence cannot be staged again. */
   submitting_at: Timestamp | null;
-  /** No other operator can submit the evidence before this time, on the real clock. */
+  /** The evidence cannot be submitted again before this time, on the real clock. */
   submitting_until: Timestamp | null;
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;
@@ -128,7 +128,7 @@ const warnsAt = (due_by: Timestamp) =>
 
 /**
  * Whether the gateway's bookings agree with the end of the dispute: after a loss the money is
- * withdrawn, and otherwise it is not. The gateway may book this days after the end.
+ * withdrawn, and otherwise it is not. The gateway may book the money days after the end.
  */
 const isBooked = ({ status, withdrawn }: Pick<Dispute, 'status' | 'withdrawn'>) =>
   (status === 'lost') === withdrawn > 0;

@@ -37,7 +37,7 @@ export type Facts = {
      */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
-    /** The card and its authentication. Set only if the kind is `shopper`. */
+    /** The card and the authentication of the payment. Set only if the kind is `shopper`. */
     card: FactCard | null;
     authentication: Authentication | null;
     /** The card network's ids of the payment. */
@@ -45,7 +45,7 @@ export type Facts = {
   } | null;
   /**
    * How the card that was charged without the cardholder was stored. Null if the first payment
-   * stored it.
+   * stored it, or if the disputed payment is not a `charge`.
    */
   setup: {
     /**

@@ -210,7 +210,10 @@ function sayConsent(consent: AgreedConsent, money: (cents: number) => string): s
   return [`  “${fillIn(page.consent, { charges })}”`];
 }
 
-/** The sentence for a replacement card. Its payments are listed after it. */
+/**
+ * The sentence that the shopper agreed to for a replacement card. The caller lists the payments
+ * below it.
+ */
 function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
   const language = languageOf(consent);
   if (language === undefined) return [];

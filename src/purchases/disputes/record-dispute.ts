@@ -197,14 +197,17 @@ const isReopened = (known: Known, { status, withdrawn }: DisputeState) =>
 
 /**
  * Whether an answer takes back what is recorded. An ended dispute reopens only if money is
- * withdrawn again, and one that withdrew money never becomes an inquiry again.
+ * withdrawn again, and a dispute that is no longer an inquiry never becomes one again.
  */
 const isReversed = (known: Known | null, state: DisputeState) =>
   known !== null &&
   ((isOver(known.status) && !isOver(state.status) && !isReopened(known, state)) ||
     (known.status !== 'inquiry' && state.status === 'inquiry'));
 
-/** Whether an answer would change what is recorded. A status that we do not know decides nothing. */
+/**
+ * Whether an answer would change the recorded status or the withdrawn amount. A status that we do
+ * not know decides nothing.
+ */
 export const isNews = (known: Known, state: DisputeState) =>
   (known.status !== state.status || known.withdrawn !== state.withdrawn) &&
   state.unknown_status === undefined &&
@@ -224,7 +227,7 @@ async function announce(
   await queueCheckoutEvent(deps, db, 'disputes', { merchant, checkout_id, data });
 }
 
-/** An erasure finds the mails about a dispute by its id, with which each event begins. */
+/** Each event begins with the dispute's id, because an erasure finds its mails by that id. */
 const stageEvent = ({ id, reads }: Dispute, reopened: boolean) =>
   reopened ? `${id} reopened ${reads}` : `${id} escalated`;
 
@@ -243,8 +246,8 @@ async function mailOpened(
 }
 
 /**
- * No answer to the bank is known or in flight, and the merchant is not asked. Staged evidence is
- * kept.
+ * No answer to the bank is known or in flight, and the merchant has not been asked. Staged evidence
+ * is kept.
  */
 const unanswered = {
   submitting_at: null,
@@ -334,9 +337,7 @@ async function postMoney(
   await postEntries(deps, db, { merchant_id, currency, at }, [entry]);
 }
 
-/**
- * Raises one alert if the gateway's fee is in a currency that the books of the payment cannot hold.
- */
+/** Raises one alert about a dispute whose money the gateway moved in the currency `other`. */
 async function alertCurrency(
   deps: DisputeDeps,
   db: Handle,
@@ -363,7 +364,10 @@ async function alertUnbooked(
   await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
 }
 
-/** Alerts operators at once, again before the deadline, and when the dispute has ended. */
+/**
+ * Alerts operators when a dispute is opened or reopened, when an inquiry becomes a dispute, before
+ * the deadline, and at the end.
+ */
 async function alert(
   deps: DisputeDeps,
   db: Handle,

@@ -89,10 +89,7 @@ export async function currentFiles(db: Handle, dispute: Dispute): Promise<Disput
   return (await listFiles(db, dispute)).filter(({ removed_at }) => removed_at === null);
 }
 
-/**
- * Records that the merchant's answer has changed: files count, too. The supplied facts stay as they
- * are.
- */
+/** Records when a file changed, and deletes the removed files that are not staged. */
 async function supplyNow(db: Handle, dispute: Dispute, supplied_at: Timestamp): Promise<void> {
   await moveDispute(db, dispute, { supplied_at });
   await deleteRemovedFiles(db, dispute, dispute.staged_files);
