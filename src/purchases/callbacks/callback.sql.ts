@@ -41,7 +41,7 @@ export async function findCheckoutCallback(
   return row ?? null;
 }
 
-/** The newest events about a checkout, up to a limit, in ascending order. */
+/** The newest events about a checkout, at most `limit`, the oldest of them first. */
 export async function listCheckoutEvents(
   db: Handle,
   key: CheckoutKey,

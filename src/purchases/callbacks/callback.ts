@@ -117,9 +117,9 @@ export function callbackPayload(checkout: Checkout): Buffer {
 }
 
 /**
- * The bytes of an event: its name and id, the number of the change, and the object as the API
- * presents it. A receiver drops an event whose id it has seen, or whose number is lower than one
- * that it has seen for the object.
+ * The bytes of an event: its name, id and time, the number of the change, the merchant, and the
+ * object as the API presents it. A receiver drops an event whose id it has seen, or whose number is
+ * lower than one that it has seen for the object.
  */
 export function eventPayload(
   { event, id, sequence, created_at, merchant_id }: Callback,

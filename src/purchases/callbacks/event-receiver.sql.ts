@@ -7,8 +7,8 @@ type Receiver = { integration_id: string; merchant_id: string; notify_url: strin
 /**
  * The integration that created a checkout, with the URL for its events: its `events_url`, or else
  * the checkout's notify_url, unless that is a v1 receiver, which accepts only forms. Returns null
- * if the integration did not ask for this kind of event, no longer acts for the merchant, or if
- * there is no such URL. The checkout of a payment link may have no notify_url.
+ * if the integration did not ask for this kind of event, is revoked or no longer acts for the
+ * merchant, or if there is no such URL. The checkout of a payment link may have no notify_url.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -31,11 +31,14 @@ export async function findCheckoutReceiver(
 
 /**
  * An integration without an `events_url` gets the events of payouts at the notify_url of its newest
- * order. Only this many of the merchant's newest orders are searched for it.
+ * order. Only this many of the merchant's newest orders are searched.
  */
 const recentOrders = 100;
 
-/** The notify_url of each integration's newest order among the merchant's recent ones. */
+/**
+ * The notify_url of each integration's newest order among the merchant's recent ones, leaving out
+ * orders without a notify_url or with a v1 receiver.
+ */
 export async function listNewestAddresses(
   db: Handle,
   of: { integration_id: string; merchant_id: string }[],

@@ -17,10 +17,10 @@ type Deps = { random: Random };
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
- * Writes the event of a refund or a dispute for the integration that created its checkout, in the
- * transaction that changed it, so that no event is lost and none is made twice. The transaction
- * holds the checkout's lock, which gives the changes their order. Reads nothing if no integration
- * of the merchant asked for events.
+ * Writes the event of a refund or a dispute for the integration that created the checkout. The
+ * transaction that makes the change writes the event, so that none is lost and none is made twice.
+ * It holds the checkout's lock, which gives the changes their order. Reads nothing if no
+ * integration of the merchant asked for events.
  */
 export async function queueCheckoutEvent(
   deps: Deps,
@@ -34,7 +34,7 @@ export async function queueCheckoutEvent(
   if (receiver) await write(deps, db, kind, [{ ...changed, receiver }]);
 }
 
-/** Writes the events of payouts for every integration that acts for their merchants. */
+/** Writes an event for each payout and each integration of its merchant that asked for payouts. */
 export async function queuePayoutEvents(deps: Deps, db: Handle, payouts: Changed[]): Promise<void> {
   const told = payouts.filter(({ merchant }) => merchant.has_events);
   if (told.length === 0) return;

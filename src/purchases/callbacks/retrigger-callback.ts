@@ -12,8 +12,8 @@ import { findCallback, findCallbackMerchant, moveRetriggered } from './callback.
 import type { Callback } from './callback.ts';
 
 /**
- * Sends a callback again for an operator: one delivery at once, then a new run of retries (decision
- * 0033).
+ * Sends a callback again for an operator, in a new run whose first delivery is made at once
+ * (decision 0033).
  */
 export async function retriggerCallback(
   deps: DeliveryDeps,

@@ -17,9 +17,9 @@ const shownBytesMax = 1_024;
 
 /**
  * Sends one test callback to a URL, signed like a real one with the integration's key, and returns
- * the answer. It is not stored as a callback, is not retried and does not count in the statistics.
+ * the answer. The test callback is not stored, is not retried and does not count in the statistics.
  * No receiver can mistake it for a payment: it reports a cancelled order under a reference that no
- * order has, and the sender cannot choose any of its contents (decision 0033).
+ * order has, and the operator cannot choose any of its contents (decision 0033).
  */
 export async function sendTestCallback(
   deps: TestCallbackDeps,

@@ -38,7 +38,7 @@ type OpenAttempt = Attempt & {
   headers: Record<string, string> | null;
   clock_ahead_ms: number;
   started: MerchantTime;
-  /** `leaseSeconds` after the attempt was opened. Needed if the lease is lost before the record. */
+  /** `leaseSeconds` after the attempt was opened. Used if the lease is lost before the result. */
   lease_end: Timestamp;
 };
 

@@ -27,9 +27,9 @@ import type { Exchange } from './send-callback.ts';
  *   once.
  * - `quick`: it answered within `quickMilliseconds`. The dispatcher claims many callbacks at once
  *   and claims more before they run out, so that the host never waits for a claim.
- * - `slow`: the delivery hung, or the host could not be reached. The host gets one delivery at a
- *   time, from slots that only slow hosts use. They count neither against the other hosts nor
- *   against the merchant's other callbacks.
+ * - `slow`: the delivery took longer than `slowMilliseconds`, or the host could not be reached. The
+ *   host gets one delivery at a time, from slots that only slow hosts use. They count neither
+ *   against the other hosts nor against the merchant's other callbacks.
  *
  * A host also counts as slow while a delivery in flight has kept us waiting for longer than
  * `slowMilliseconds`.

@@ -34,7 +34,7 @@ export type GuardDeps = {
 
 const connections = new WeakMap<object, Connection>();
 
-/** The connection that belongs to a socket, or to the error that it failed with. */
+/** The connection that belongs to a socket, or to the error with which connecting failed. */
 export const connectionOf = (socket: object): Connection | undefined => connections.get(socket);
 
 /** A stopwatch in milliseconds with one decimal. */

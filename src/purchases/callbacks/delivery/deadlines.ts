@@ -3,7 +3,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 /** Ends exchanges that have run out of time. */
 export type Deadlines = {
   add(cutOff: () => void): void;
-  /** Call it when the exchange has ended in time. */
+  /** Call this when the exchange has ended in time. */
   remove(cutOff: () => void): void;
   close(): void;
 };

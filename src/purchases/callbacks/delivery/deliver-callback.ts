@@ -144,7 +144,7 @@ const nothing: Exchange = {
  */
 export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Promise<void> {
   // The request may wait for the database for longer than the lease lasts. The delivery may not,
-  // because another process makes the next attempt after that.
+  // because another process may make the next attempt once the lease has ended.
   const endsAt = deps.clock.monotonic() + leaseSeconds * 1000;
   const deliver = () => deliverCallback(deps, callback, 'first');
   const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {

@@ -24,7 +24,7 @@ import type { SendCallback } from './send-callback.ts';
 /**
  * A dispatcher does three kinds of work at once, and none waits for another:
  *
- * - a look lists the destinations that have callbacks due, at most once a second;
+ * - a look lists the destinations that have callbacks due, once a second, or sooner when idle;
  * - a claim takes callbacks of one destination under a lease, at most `claimsMax` at once;
  * - a flight delivers one callback: it opens the attempt, sends it and records the result.
  *

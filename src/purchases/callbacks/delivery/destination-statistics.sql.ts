@@ -8,7 +8,7 @@ export type DestinationCount = {
   day: string;
   attempts: number;
   delivered: number;
-  /** How many answers fell into each range of response times. */
+  /** How many deliveries, also failed ones, took a time in each range (`bucketBounds`). */
   buckets: number[];
   last_attempt_at: Timestamp;
   last_error: string | null;

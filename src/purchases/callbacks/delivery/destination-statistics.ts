@@ -26,7 +26,6 @@ export type CountedDelivery = {
   milliseconds: number | undefined;
 };
 
-/** Counts deliveries that were recorded. */
 export function countDeliveries(
   deps: { database: Database; clock: Clock },
   deliveries: CountedDelivery[],

@@ -32,7 +32,7 @@ export async function moveAlerted(db: Handle, { merchant_id, host }: Destination
     .execute();
 }
 
-/** Whether an alert about this host was raised since it last answered. */
+/** Whether an alert about this host was raised since the last delivery to it succeeded. */
 export async function isAlerted(db: Handle, { merchant_id, host }: Destination): Promise<boolean> {
   const row = await db
     .selectFrom('destinations')

@@ -41,7 +41,10 @@ export function formHeaders(callback: Callback, number: number): Record<string, 
   };
 }
 
-/** The form as it is sent, or null if no known master key opens its `transaction_verify`. */
+/**
+ * The form as it is sent. Null if the callback is not a form, or if no known master key opens its
+ * `transaction_verify`.
+ */
 export function formBody(sealing: Sealing, callback: Callback): Buffer | null {
   const { payload, sealed_verify, merchant_id, checkout_id } = callback;
   if (sealed_verify === null || !sealing.isKnown(sealed_verify)) return null;

@@ -49,9 +49,9 @@ export const nameServerQuery = { timeout: 1_000, tries: 2 };
 export const keepAliveMilliseconds = 1_000;
 
 /**
- * A server may say that it keeps connections longer (`Keep-Alive: timeout=5`). Then we keep them
- * two seconds less than that, but no longer than this. Opening a connection costs more than a
- * delivery.
+ * A receiver may announce that it keeps connections longer (`Keep-Alive: timeout=5`). Then we keep
+ * them two seconds less than announced, but no longer than this limit. Opening a connection costs
+ * more than a delivery.
  */
 export const announcedKeepAliveMillisecondsMax = 10_000;
 
@@ -115,11 +115,12 @@ export const quickClaimedMin = quickClaimBatchSize / 2;
 export const claimLeaseSeconds = 10 + leaseSeconds;
 
 /**
- * Claims in flight. There are few, so that opening and recording attempts find a free connection.
+ * Claims in flight. There are few, so that the database has free connections for opening and
+ * recording attempts.
  */
 export const claimsMax = 4;
 
-/** Listing the due destinations is expensive while many callbacks are due. */
+/** The usual time between two looks, which are expensive while many callbacks are due. */
 export const lookMilliseconds = 1_000;
 
 /** The dispatcher chooses again at least this often, to notice a delivery that hangs. */

@@ -15,8 +15,8 @@ export type Delivered = { callback: Callback; reason: string | null };
 
 /**
  * Counts each destination's consecutive failures, in the transaction that records the deliveries. A
- * destination that keeps failing raises one alert, long before a callback is exhausted. A success
- * clears the count (`moveAttemptsEnded`).
+ * destination that keeps failing causes one alert and one mail to the merchant, long before a
+ * callback is exhausted. A success clears the count (`moveAttemptsEnded`).
  */
 export async function noteDestinations(
   deps: NoteDeps,

@@ -69,7 +69,7 @@ export type CallbackSenderOptions = {
 class CutOff extends Error {}
 
 // A response does not tell which socket it came over, because connections are reused. undici
-// reports every request that it writes, with its socket; the body identifies ours.
+// reports every request that it writes, with the socket; the body identifies our request.
 const onSent = new WeakMap<object, (socket: Socket) => void>();
 subscribe('undici:client:sendHeaders', (message) => {
   const { request, socket } = message as { request: { body: object }; socket: Socket };
@@ -199,7 +199,8 @@ function newSending({ clock, deadlines }: Sender, answer: Sending['answer']): Se
 }
 
 /**
- * A view of the bytes that only this exchange uses, so that `onSent` can find the exchange by it.
+ * A body that is an object of this exchange alone, so that `onSent` can find the exchange by it: a
+ * view of the bytes, or a stream of pieces.
  */
 function bodyOf(
   { clock }: Sender,
