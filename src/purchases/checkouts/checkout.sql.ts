@@ -38,8 +38,8 @@ export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
 const created = rowGroup({ ...newColumns, behind: 'int' });
 
 /**
- * `$1` holds the ids of the merchants. The condition on it repeats them, so that Citus contacts
- * only their nodes.
+ * `$1` holds the ids of the merchants, which are also in the rows. The condition on `$1` makes
+ * Citus contact only the nodes of these merchants.
  */
 const insertCreated = `
   insert into checkouts (${newNames.join(', ')}, number, status, created_at, expires_at)

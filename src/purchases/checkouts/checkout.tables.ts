@@ -39,13 +39,12 @@ declare module '#platform/database/tables.ts' {
        * 0040).
        */
       sealed_verify: Fixed<Buffer | null>;
-      /** The shopper's language; null until the shopper has chosen one or paid. */
+      /** The shopper's language. Null until the shopper has chosen one or begun to pay. */
       language: Language | null;
       /** When the shopper's data was erased (decision 0070). */
       erased_at: Timestamp | null;
-      /** The payment link that the checkout was made from. */
       payment_link_id: Fixed<string | null>;
-      /** The gateway that holds its payments. Only `give-to-gateway.ts` changes it. */
+      /** The gateway of the checkout's payments. Only `give-to-gateway.ts` changes it. */
       gateway: GatewayName;
     };
     checkout_moves: {

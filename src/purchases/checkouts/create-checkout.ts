@@ -260,7 +260,7 @@ const created = ({ checkout }: Waiting): CreatedCheckout => ({
   merchant_id: checkout.merchant_id,
 });
 
-/** The number of rows to add for each merchant, and the merchant's time. */
+/** The number of rows to add for each merchant, and the latest time of its checkouts. */
 function roomFor(group: Waiting[], each: number): Map<string, { count: number; at: Timestamp }> {
   const room = new Map<string, { count: number; at: Timestamp }>();
   for (const { checkout, at } of group) {

@@ -26,15 +26,15 @@ export const cancelCheckout = (
 ) => endWithCallback(deps, checkout, { status: 'cancelled', number_of_payments }, at, claim);
 
 /**
- * The gateway refuses the checkout's data, so it can never be paid (decision 0011). The contract
- * has no callback for this status.
+ * The gateway refuses the checkout's data, so the checkout can never be paid (decision 0011). The
+ * contract has no callback for this status.
  */
 export const invalidateCheckout = (checkout: Checkout, at: Timestamp) =>
   end({ ...checkout, status: 'invalid_payload', number_of_payments: null, completed_at: null }, at);
 
 /**
- * With a claim, the caller delivers the callback right after the commit. Otherwise it is due at
- * once, and a worker delivers it.
+ * With a claim, the caller delivers the callback right after the commit. Otherwise the callback is
+ * due at once, and a worker delivers it.
  */
 function endWithCallback(
   deps: { random: Random },

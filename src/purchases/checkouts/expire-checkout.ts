@@ -2,7 +2,6 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { moveExpired } from './checkout.sql.ts';
 
-/** Lets an open checkout expire at `now`. */
 export const expireCheckout = (
   db: Handle,
   key: { merchant_id: string; id: string },

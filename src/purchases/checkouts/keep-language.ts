@@ -18,7 +18,7 @@ export async function keepLanguage(
   await transaction(deps, ({ db }) => writeLanguage(db, checkout, language));
 }
 
-/** Does the same in the transaction of a payment that begins. */
+/** Stores the shopper's language in the transaction of a payment that begins. */
 export async function writeLanguage(
   db: Handle,
   { merchant_id, id, language: stored }: Spoken,

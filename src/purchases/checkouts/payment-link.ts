@@ -29,7 +29,7 @@ export function usePaymentLinks(
 type Key = { merchant_id: string; id: string };
 const opened = new WeakMap<FastifyRequest, Key | null>();
 
-/** The checkout whose link was requested, or null. Each request opens its token only once. */
+/** The checkout of the request's token, which is opened once. Null if we did not make the token. */
 export function checkoutOfLink(sealing: Sealing, request: FastifyRequest): Key | null {
   const known = opened.get(request);
   if (known !== undefined) return known;

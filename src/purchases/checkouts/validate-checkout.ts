@@ -17,8 +17,8 @@ const dropNulls = nullDropper(CreateCheckoutBody);
 const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
 
 /**
- * Returns the body if this merchant accepts such a checkout; otherwise throws one error per bad
- * field.
+ * Returns the body if this merchant accepts such a checkout. Otherwise throws an `ApiError` that
+ * lists every bad field.
  */
 export function validateCheckout(
   body: unknown,
