@@ -47,7 +47,6 @@ export async function findLegacyCredential(
   return row ?? null;
 }
 
-/** Withdraws v1 credentials that are in force. */
 export async function moveDisabled(
   db: Handle,
   client_id: string,

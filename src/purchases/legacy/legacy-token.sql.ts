@@ -30,8 +30,8 @@ export async function insertToken(
 }
 
 /**
- * The owner of a token. Null if the token has expired, its credentials were withdrawn, or the
- * integration was revoked.
+ * The owner of a token. Null if the token is not known or has expired, its credentials were
+ * withdrawn, or the integration was revoked.
  */
 export async function findTokenOwner(
   db: Handle,
@@ -50,7 +50,6 @@ export async function findTokenOwner(
   return { integration, merchant_id };
 }
 
-/** Deletes a batch of expired tokens. */
 export async function deleteExpiredTokens(
   db: Handle,
   now: Timestamp,

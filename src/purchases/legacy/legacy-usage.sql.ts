@@ -2,7 +2,6 @@ import type { Handle } from '#platform/database/database.ts';
 
 export type LegacyUse = 'logins' | 'checkouts';
 
-/** Counts one use of v1 by an integration on a day. */
 export async function advanceUsage(
   db: Handle,
   integration_id: string,

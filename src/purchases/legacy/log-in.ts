@@ -27,8 +27,8 @@ export type LoginDeps = {
 
 /**
  * Issues a token for a merchant: the integration's own, or one that it manages. Failures are
- * counted per network and per `client_id`, and never block a login with the right secret (decision
- * 0040).
+ * counted per network of the client and per `client_id`, and never block a login with the right
+ * secret (decision 0040).
  */
 export async function logIn(
   deps: LoginDeps,

@@ -110,7 +110,7 @@ export function validateLegacyCheckout(
   return body as unknown as CreateCheckoutBody;
 }
 
-/** `checkout.line_items[3].amount` → `purchase.items[3].price` */
+/** Translates a path: `checkout.line_items[3].amount` becomes `purchase.items[3].price`. */
 export function legacyPath(path: string): string {
   const own = path.replace(/^checkout\./, '').replace(/^cancel_url$/, 'success_url');
   const item = /^line_items(\[\d+\])(?:\.(\w+))?$/.exec(own);
