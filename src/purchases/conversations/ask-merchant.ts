@@ -16,9 +16,9 @@ import {
 import { cleanText, entriesMax } from './conversation.ts';
 
 /**
- * "Something is wrong": the shopper's text opens the conversation of the plan. A page that got no
- * answer sends its text again, so a text equal to the last one is not written twice. Returns false
- * if the conversation is full.
+ * Opens the conversation of a plan with a text of the shopper ("Something is wrong"), or adds the
+ * text to it. A page that got no answer sends its text again, so a text equal to the last one is
+ * not written twice. Returns false if the conversation is full.
  */
 export async function askMerchant(
   deps: { database: Database; clock: Clock; random: Random },

@@ -52,7 +52,7 @@ export async function insertEntry(db: Handle, entry: ConversationEntry): Promise
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** The newest entries, in ascending order. */
+/** The newest entries, at most `limit`, the oldest of them first. */
 export async function listEntries(
   db: Handle,
   { merchant_id, checkout_id }: Key,
@@ -93,7 +93,7 @@ export async function listLastEntries(
   return new Map(rows.map((row) => [row.checkout_id, row]));
 }
 
-/** The answers that mails are about, by their ids, each with the question before it. */
+/** The answers that mails are about, by id, each with the shopper's last text before it, if any. */
 export async function listAnswers(
   db: Handle,
   merchant_id: string,

@@ -3,8 +3,8 @@ import { printable } from '#platform/shared/plain-text.ts';
 
 /**
  * A shopper's questions about a plan and the answers of people: one conversation for each plan. It
- * is `open` if the shopper wrote last, `answered` after an answer, and `solved` when a person marks
- * it as solved. A new question opens it again.
+ * is `open` if the shopper wrote last, `answered` after an answer, and `solved` when a person has
+ * marked it as solved, with or without an answer. A new question opens it again.
  */
 export const conversationStatuses = ['open', 'answered', 'solved'] as const;
 export type ConversationStatus = (typeof conversationStatuses)[number];
@@ -34,7 +34,7 @@ export type ConversationEntry = {
 export const questionCharactersMax = 1_000;
 export const answerCharactersMax = 4_000;
 
-/** The limit for one plan, so that a page of texts stays small. */
+/** A conversation has at most this many texts, so that all of them can be read at once. */
 export const entriesMax = 200;
 
 /** The plan page and the console show at most this many texts, the newest ones. */
