@@ -23,8 +23,9 @@ export type AskDeps = {
 };
 
 /**
- * Makes the call to the gateway that `chooseRequest` chooses for a claimed attempt. Throws what the
- * gateway throws.
+ * Makes the request to the gateway that `chooseRequest` chooses for a claimed attempt, and ends
+ * what must not stay. Throws if the gateway refuses the request, if the outcome is unknown, or if
+ * money is stopped.
  */
 export async function askGateway(
   deps: AskDeps,
@@ -52,9 +53,9 @@ export async function askGateway(
 }
 
 /**
- * Records that the attempt is being voided. This process may have been suspended since it claimed
- * the attempt, and another process may have recorded the same hold as the purchase. Such a hold
- * must stay.
+ * Records that the attempt is being voided. Throws if another process has claimed the attempt: this
+ * process may have been suspended since its own claim, and the other one may have recorded the same
+ * hold as the purchase.
  */
 async function beginEnding(
   deps: AskDeps,
@@ -90,7 +91,7 @@ function sealSession(sealing: Sealing, attempt: PaymentAttempt, answer: Answer):
 
 /**
  * Asks the gateway what it knows about an attempt, without sending or ending anything. Returns null
- * if it knows nothing.
+ * if the gateway knows nothing, or if nothing can have been sent.
  */
 export async function lookUpAttempt(
   gateway: Gateway,
@@ -149,7 +150,10 @@ async function findSent(deps: AskDeps, ask: Ask): Promise<Answer> {
   return { outcome: 'declined', payment_ref: null, decline };
 }
 
-/** Creates the gateway's record of the shopper: one per checkout, before its first attempt. */
+/**
+ * Creates the gateway's record of the shopper: one per checkout, before the first request to pay
+ * it.
+ */
 async function createCustomer(
   gateway: Gateway,
   merchant: MerchantTime,

@@ -12,8 +12,8 @@ import { listAttempts } from './payment-attempt.sql.ts';
 import { networkContext, type PaymentAttempt } from './payment-attempt.ts';
 
 // Thieves try out stolen card numbers with small orders. The sign is many declined cards on one
-// link, from one network or at one merchant (decision 0007). We count declines and not attempts, so
-// that a shop or a mobile network with many buyers is not limited.
+// payment link, from one IP network or at one merchant (decision 0007). We count declines and not
+// attempts, so that a shop or a mobile network with many buyers is not limited.
 
 type Deps = {
   database: Database;
@@ -28,11 +28,15 @@ type CountingDeps = Deps & { sealing: Sealing };
 /** `declines` is how many cards were declined on the shopper's payment link. */
 type Shopper = { merchant: Merchant; network: string; declines: number };
 
-/** How many declined cards a link or network may have while its merchant is under attack. */
+/**
+ * How many declined cards a payment link or an IP network may have while the merchant is under
+ * attack.
+ */
 const declinesUnderAttackMax = 3;
 
 /**
- * This many declined cards on one link alert the operator. The link itself allows more attempts.
+ * This many declined cards on one payment link alert the operator. The link itself allows more
+ * attempts.
  */
 const linkDeclinesAlert = 10;
 
@@ -52,8 +56,9 @@ export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<v
 }
 
 /**
- * Counts the card of an attempt that was just recorded as declined, in a request or in the worker: a
- * thief need not come back for the outcome. Never throws, because the outcome is recorded already.
+ * Counts the card of an attempt that was just recorded as declined, in a request or in the worker:
+ * a thief need not come back for the outcome. Never throws, because the outcome is recorded
+ * already.
  */
 export async function noteDecline(
   deps: CountingDeps,
@@ -67,7 +72,7 @@ export async function noteDecline(
   }
 }
 
-/** Alerts the operator when there were too many. */
+/** Counts a declined card, and alerts the operator if there were too many. */
 async function countDecline(
   deps: CountingDeps,
   merchant: Merchant,
@@ -97,7 +102,7 @@ async function countDecline(
 
 /** Counts the declined cards of attempts at checkout and on the plan. */
 export function countDeclines(attempts: Pick<PaymentAttempt, 'status' | 'payment_ref'>[]): number {
-  // Without a reference the gateway may not have been asked at all.
+  // If an attempt has no reference, the gateway may not have been asked at all.
   return attempts.filter(({ status, payment_ref }) => status === 'declined' && payment_ref !== null)
     .length;
 }

@@ -38,9 +38,9 @@ export type Answer =
       card: HeldCard;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
-      /** Null if the network or the gateway gave none. */
+      /** Null if the card network or the gateway gave none. */
       scheme: SchemeData | null;
-      /** When a hold lapses; null if it is not a hold. */
+      /** When the hold lapses; null if nothing is held. */
       capture_before: Timestamp | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
@@ -54,7 +54,10 @@ export type Outcome =
   | Exclude<Answer, { outcome: 'begun' }>
   | { outcome: 'begun'; payment_ref: string; sealed_session: Buffer };
 
-/** Whether the gateway declined a card. Without a reference it may not have been asked at all. */
+/**
+ * Whether the gateway declined a card. If the answer has no reference, the gateway may not have
+ * been asked at all.
+ */
 export const isCardDeclined = (answer: Outcome) =>
   answer.outcome === 'declined' && answer.payment_ref !== null;
 
@@ -90,8 +93,9 @@ export function chooseRequest(
 export type Live = Extract<Answer, { outcome: 'begun' | 'done' | 'challenge' | 'processing' }>;
 
 /**
- * Whether to void what the gateway has just reported, because the attempt is over and the bank must
- * not be able to approve it later. A hold can be voided too; a charge and a stored card cannot.
+ * Whether to void what the gateway has just reported: the attempt is over or being voided, and the
+ * bank must not be able to approve the payment later. A hold can be voided too; a charge and a
+ * stored card cannot.
  */
 export function mustEnd(
   attempt: PaymentAttempt,
@@ -172,7 +176,8 @@ export function chooseMove(
     case 'voided': {
       const decline = answer.outcome === 'declined' ? answer.decline : null;
       const payment_ref = answer.payment_ref ?? attempt.payment_ref;
-      // A decline leaves nothing to void.
+      // While an attempt is voided, a decline without a reference only means that no request was
+      // found.
       const isDeclined = isVoiding ? isCardDeclined(answer) : decline !== null;
       const status = isDeclined ? 'declined' : 'voided';
       const why = decline ? codesOf(decline) : reasonOf(attempt);
@@ -211,7 +216,7 @@ function waitForShopper(
   return { to: { ...released, ...waits, payment_ref, due_at, attempts }, effect: 'nothing' };
 }
 
-/** The gateway holds something that must not stay. The next claim voids it. */
+/** The gateway has a session, a challenge or a hold that must not stay. The next claim voids it. */
 function voidLater(payment_ref: string, due_at: Timestamp): Move {
   const known = { ...released, payment_ref, sealed_card_token: null };
   return { to: { ...known, status: 'voiding', due_at, attempts: 0 }, effect: 'nothing' };

@@ -6,7 +6,8 @@ import { listAttempts } from './payment-attempt.sql.ts';
 
 /**
  * Moves a checkout to another gateway, in a transaction that holds the checkout's lock. Returns
- * null if any attempt exists, because the checkout then keeps the gateway that it began with.
+ * null if the checkout has ended, or if it has any attempt: then it keeps the gateway that it began
+ * with.
  */
 export async function moveToGateway(
   db: Handle,

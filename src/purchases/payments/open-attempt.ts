@@ -30,7 +30,7 @@ export type NewAttempt = Pick<
 > & {
   /** Null if the stored card, `card_ref`, is charged, or if the card is entered in a session. */
   card_token: string | null;
-  /** Where the shopper is (`networkOf`). */
+  /** The shopper's IP network (`networkOf`). */
   network: string;
   lease: string;
 };
@@ -69,7 +69,7 @@ export async function openAttempt(
 /**
  * Claims an attempt on the plan page to end it, because the shopper left the card form or their
  * bank's challenge and is beginning again. That attempt may have succeeded in the meantime, so a
- * new one begins only once its outcome is known.
+ * new one begins only once its outcome is known. Returns null if no attempt waits for the shopper.
  */
 export async function leaveAttempt(
   deps: Pick<AskDeps, 'database' | 'clock'> & { random: Random },

@@ -31,8 +31,7 @@ const insertAttemptRow = statement((db, attempt: Insertable<Tables['payment_atte
 );
 
 /**
- * All attempts of a checkout: its first payments, of which there are few, and then the attempts on
- * its plan; each of both newest first.
+ * The attempts of a checkout: its first payments, then the attempts on its plan, each newest first.
  */
 export const selectAttempts = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
@@ -53,7 +52,7 @@ export async function listAttempts(db: Handle, key: CheckoutKey): Promise<Paymen
  */
 const unsettledMax = 10_000;
 
-/** The attempts of all merchants that have not ended, oldest first. */
+/** All merchants' attempts that have not ended, oldest first. */
 export async function listUnsettledAttempts(db: Handle): Promise<PaymentAttempt[]> {
   return await db
     .selectFrom('payment_attempts')
@@ -80,8 +79,8 @@ const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
 );
 
 /**
- * Records that the request is about to be sent. Returns false if the attempt is being voided, or if
- * another process has claimed it: then the request must not be sent.
+ * Records that the request is about to be sent. Returns false if the attempt is no longer
+ * `starting`, or if another process has claimed it: then the request must not be sent.
  */
 export async function moveAsked(
   db: Handle,
@@ -106,7 +105,7 @@ const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked
 
 /**
  * Records that whatever the gateway has for a claimed attempt is about to be voided. Returns false
- * if the attempt has ended, or if another process has claimed it.
+ * if the attempt has ended or is already being voided, or if another process has claimed it.
  */
 export async function moveEnding(
   db: Handle,
@@ -151,7 +150,9 @@ const updateClaimed = (db: Handle, { merchant_id, id, lease }: Claimed) =>
     .where('lease', '=', lease)
     .where('status', 'in', live);
 
-/** Moves an attempt that has not ended. Returns null if another process moved it first. */
+/**
+ * Moves an attempt. Returns null if its status is not in `from`, because another process moved it.
+ */
 export async function moveAttempt(
   db: Handle,
   key: Key,
@@ -232,7 +233,10 @@ export async function claimAttempt(
   return row ?? null;
 }
 
-/** The gateway's references for the shopper and for the stored card of a plan. */
+/**
+ * The gateway's references for the shopper and for the stored card of a plan. Both are null if the
+ * checkout has not been paid, and `card_ref` is null if no card is stored.
+ */
 export async function findGatewayRefs(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,

@@ -30,7 +30,7 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  *
  * `authorised`: the end of a first payment that is the checkout's outcome.
  *
- * `charged`: the end of a payment of the plan. Its payments are collected.
+ * `charged`: the end of a `plan_payment` that succeeded. The payments that it covers are collected.
  *
  * `verified`: the end of an attempt with a new card, which is now the stored card.
  *
@@ -44,7 +44,8 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  * The gateway may answer that it has already taken a payment of the plan or verified a card: then
  * the attempt is `charged` or `verified` after all.
  *
- * `voided`: any other end of an attempt that was voiding.
+ * `voided`: any other end. The attempt was voiding, or the gateway reports that its payment is
+ * voided.
  */
 export const attemptStatuses = [
   'starting',
@@ -60,7 +61,7 @@ export const attemptStatuses = [
 ] as const;
 export type AttemptStatus = (typeof attemptStatuses)[number];
 
-/** The statuses of an attempt that may still become the outcome of its checkout. */
+/** The statuses of an attempt that has neither ended nor begun to be voided. */
 export const live = ['starting', 'begun', 'challenged'] as const;
 
 /** The statuses that a worker still has to move. */
@@ -89,7 +90,7 @@ export type PaymentAttempt = {
   amount: number;
   currency: string;
   uses_stored_card: boolean;
-  /** If set, the card is stored once the attempt has succeeded, and replaces the stored card. */
+  /** If set, the card is stored once the attempt has succeeded, and replaces any earlier one. */
   consent: Consent | null;
   created_at: Timestamp;
   /** Ids in this column ascend in the order of writing. */
@@ -98,15 +99,16 @@ export type PaymentAttempt = {
   status: AttemptStatus;
   /** The card's token until no request needs it, or the secret of the session while it is open. */
   sealed_card_token: Buffer | null;
-  /** The network of the shopper who began the attempt, until it has ended. */
+  /** The IP network of the shopper who began the attempt. Null once the attempt has ended. */
   sealed_network: Buffer | null;
   /**
-   * For a first payment, written together with `asked_at`. Any other attempt has it from the start.
+   * The gateway's reference for the shopper. It is null until an attempt of the checkout is first
+   * sent, and is then written together with `asked_at`. Later attempts have it from the start.
    */
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
-  /** The URL of the bank's challenge. Null once the attempt has ended. */
+  /** The URL of the bank's challenge, if there was one, until the attempt has ended. */
   challenge_url: string | null;
   /** The stored card that is charged, or the card that was stored. */
   card_ref: string | null;
@@ -114,7 +116,10 @@ export type PaymentAttempt = {
   card_last4: string | null;
   /** The last month in which the card works, `2027-03`. */
   card_expires: string | null;
-  /** How the bank authenticated the shopper; null if the bank was not asked. */
+  /**
+   * How the bank authenticated the shopper. Null if the bank was not asked, or if the attempt has
+   * not succeeded.
+   */
   authentication: Authentication | null;
   /** The card network's ids of the payment. */
   scheme: SchemeData | null;
@@ -193,11 +198,14 @@ export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' |
 
 /**
  * A first payment that began before its checkout expired may take this much longer (decision 0011).
- * On the plan page a shopper has this long to pass the bank's challenge (decision 0085).
+ * On the plan page a shopper has this long to finish an attempt (decision 0085).
  */
 export const finishMinutes = 15;
 
-/** From this time on the attempt is not sent. If the gateway already knows it, it is voided. */
+/**
+ * After this time the attempt is not sent. If the gateway already has it, whatever can be voided is
+ * voided.
+ */
 export function endsAt(
   attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
   checkout: { expires_at: Timestamp },

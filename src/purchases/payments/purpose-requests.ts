@@ -129,7 +129,7 @@ const planPayment: Requests = {
     const own = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     if (own === null) return null;
     if (own.outcome === 'declined' || own.outcome === 'voided') return own;
-    // The answer to our own request was lost, so it is sent again under its key.
+    // The answer to our own request was lost, so the request is sent again under its key.
     if (attempt.asked_at !== null) return null;
     // An earlier attempt was lost when the database was restored, and this attempt has got the
     // same number and id.
@@ -175,7 +175,7 @@ function paid({ attempt: { amount } }: Ask, state: PaymentState | RefusedData): 
 }
 
 const newCard: Requests = {
-  // No look-up is needed: a card that is verified twice is still charged only once.
+  // No look-up is needed: a card may be verified twice, because that takes no money.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
     const { id: attempt_id, checkout_id, currency } = attempt;

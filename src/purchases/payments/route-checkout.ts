@@ -22,7 +22,8 @@ type RouteDeps = {
  * Moves the checkout to the merchant's other gateway when a shopper opens the page while the
  * checkout's own gateway is not answering (decision 0029). A checkout with any attempt stays where
  * it is, because the outcome of the attempt may be unknown. A payment begins under the same lock,
- * so one of the two sees the other. Returns whether the checkout was moved.
+ * so one of the two sees the other. Returns whether the checkout is now at the other gateway, even
+ * if another request moved it there.
  */
 export async function routeCheckout(
   deps: RouteDeps,

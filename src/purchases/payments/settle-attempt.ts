@@ -31,8 +31,8 @@ export type PaymentDeps = AskDeps &
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
  * attempt is committed, and a later claim settles it. If `isAwaited` is set, a shopper's request is
  * waiting, and the callback of the checkout is sent at once; otherwise the worker sends it.
- * `checkout` is the row of the checkout, if the caller has it. Returns false if the outcome is
- * still unknown.
+ * `checkout` is the row of the checkout, if the caller has it. Returns false if the gateway's
+ * answer is unknown or could not be recorded.
  */
 export function settleAttempt(
   deps: PaymentDeps,
@@ -90,10 +90,7 @@ async function askAndRecord(
   }
 }
 
-/**
- * Alerts an operator to a status that this version does not know, before the attempt's time is
- * over.
- */
+/** Alerts an operator at once if the gateway reports a status that this version does not know. */
 async function alertUnknown(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -115,7 +112,7 @@ async function alertUnknown(
  * shopper need not wait for an attempt that the gateway refused, or that has run out of time: it is
  * given up, and anything that the gateway has for it is voided (decision 0023). In a restored
  * database an attempt that has run out of time may be a purchase, so it is not given up while money
- * is stopped or may be.
+ * is stopped, or while we do not know whether it is.
  */
 async function releaseFailed(
   deps: PaymentDeps,
@@ -160,8 +157,8 @@ const work: MerchantDueWork<'payment_attempts', PaymentDeps> = {
 };
 
 /**
- * Settles attempts that are due: unknown outcomes, challenges from which the shopper did not
- * return (decision 0023), and what must be voided.
+ * Settles attempts that are due: unknown outcomes, sessions and challenges from which the shopper
+ * did not return (decision 0023), and what must be voided.
  */
 export const recoverAttempts = (deps: PaymentDeps) => runDueWork(deps, work);
 
@@ -170,7 +167,7 @@ export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =
 
 /**
  * Settles an attempt when the shopper returns from their bank, or when the card form has confirmed.
- * Returns false if it has ended or is claimed, or if its outcome is still unknown.
+ * Returns false if the attempt has ended or is already claimed, or if settling it failed.
  */
 export async function settleReturned(
   deps: PaymentDeps,

@@ -57,9 +57,9 @@ export async function startPayment(
 }
 
 /**
- * Returns null if nothing may start: the checkout has ended or expired, or is being paid. Returns
- * `blocked` if the gateway may already have a payment for the checkout, which an operator has to
- * look at first.
+ * Returns null if nothing may start: the checkout has ended or expired, is being paid, has moved to
+ * another gateway, or has had too many attempts. Returns `blocked` if the gateway may already have
+ * a payment for the checkout, which an operator has to look at first.
  */
 async function openFirstPayment(
   deps: PaymentDeps,
@@ -70,8 +70,8 @@ async function openFirstPayment(
   const key = { merchant_id, checkout_id };
   const lease = deps.random.uuid();
   return await transaction(deps, async ({ db, commit }, maybeCommitted) => {
-    // Both statements are sent together. The server begins the second one once the first one has
-    // the lock.
+    // Both statements are sent together. The database server begins the second one once the first
+    // one has the lock.
     const [checkout, [rows]] = await Promise.all([
       lockCheckout(db, merchant_id, checkout_id),
       selectAttemptsAndBlocks(db, key),
