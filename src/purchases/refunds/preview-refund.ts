@@ -73,7 +73,6 @@ function explainWaiting(
   ].filter((warning) => warning !== false);
 }
 
-/** The part of the gateways that a preview needs. */
 export type CapabilitiesOf = { of(name: GatewayName): { capabilities: Capabilities } };
 
 /**

@@ -157,7 +157,10 @@ async function release(
  */
 const disputedHours = 6;
 
-/** Makes a requested refund `pending`, unless it must wait or another process has claimed it. */
+/**
+ * Makes a requested refund `pending`, unless it must wait or another process has claimed it. Fails
+ * the refund if too little is left for it.
+ */
 async function start(
   deps: RefundProcessDeps,
   merchant: Merchant,

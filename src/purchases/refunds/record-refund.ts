@@ -44,9 +44,10 @@ type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
  * Writes the outcomes of parts of a pending refund, and their consequences, in one transaction. An
- * outcome counts only under the lease under which it was obtained. The refund ends when no part is
- * open, because a failed part decides whether the other parts are put back. Returns the refund if
- * it has ended or another process has claimed it, and otherwise what the caller has to do next.
+ * outcome counts only under the lease under which it was obtained. The refund completes once no
+ * part is open and none failed. It fails once a part has failed and no card part is open: what can
+ * be undone is then put back. Returns the refund if it has ended or another process has claimed it,
+ * and otherwise what the caller has to do next.
  */
 export async function recordParts(
   deps: RecordDeps,
@@ -233,8 +234,9 @@ async function failPending(
 }
 
 /**
- * Makes a refund `failed`. Parts that reached the card count as refunded (`kept`), so a retry
- * refunds only the rest. They are still watched, because the card network may return them too.
+ * Makes a refund `failed`. Parts that stay done count as refunded (`kept`), so a retry refunds only
+ * the rest. Those that reached the card are still watched, because the card network may return them
+ * too.
  */
 async function fail(
   deps: RecordDeps,

@@ -110,7 +110,10 @@ async function refundedMerchant(deps: RefundDeps, request: FastifyRequest): Prom
   return merchant;
 }
 
-/** The merchant of the checkout in the body, for an intermediary. */
+/**
+ * For an intermediary: the managed merchant that owns the checkout in the body. Null if there is
+ * none.
+ */
 function checkoutOwner(deps: RefundDeps, request: FastifyRequest): Promise<string | null> {
   const { checkout_id } = request.body as { checkout_id?: unknown };
   return managedOwner(deps, request, 'checkouts', checkout_id);

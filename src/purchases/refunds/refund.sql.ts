@@ -56,7 +56,7 @@ export async function findRefund(
 /**
  * The merchant of a refund request, for the command line, which sees all merchants. A refund's key
  * includes its merchant, so refunds of two merchants may have the same id. Returns null in that
- * case.
+ * case, and if there is no such request.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -118,7 +118,7 @@ export async function sumRefundable(
   return Math.max(0, checkout.amount - refunded - disputed);
 }
 
-/** The newest refund requests of a checkout, in ascending order. */
+/** The last `limit` refund requests of a checkout, newest first. */
 export const selectNewestRefunds = (
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
@@ -259,7 +259,7 @@ const lockBoth = compileOnce((db, key: CheckoutKey & Key) =>
     .where('c.id', '=', key.checkout_id)
     .where('c.merchant_id', '=', key.merchant_id)
     .where('r.id', '=', key.id)
-    // The server takes the locks in this order.
+    // The database server takes the locks in this order.
     .forNoKeyUpdate('c')
     .forUpdate('r'),
 );
@@ -360,7 +360,7 @@ const updateParts = statement((db, values: Key & { parts: string }) =>
 export const updatePartStates = ({ merchant_id, id }: Key, parts: RefundPart[]) =>
   updateParts({ merchant_id, id, parts: JSON.stringify(parts) });
 
-/** Returns false if an earlier run has written this result. */
+/** Returns false if the part has changed since it was read: an earlier run wrote this answer. */
 export async function movePart(
   db: Handle,
   part: Pick<RefundPart, 'merchant_id' | 'id' | 'status' | 'key_number'>,

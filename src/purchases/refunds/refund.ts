@@ -7,10 +7,10 @@ import { explainInvisible } from '#platform/shared/plain-text.ts';
 import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
 
 /**
- * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
- * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network may
- * fail a complete one days later. The amounts of requests that are not `failed`, plus what failed
- * ones refunded, never sum to more than the checkout.
+ * A refund request is `requested` until it begins or is declined, `pending` while it is processed,
+ * and ends `complete` or `failed`. An operator may make a failed one `pending` again, and a card
+ * network may fail a complete one days later. The amounts of requests that are not `failed`, plus
+ * what failed ones refunded, never sum to more than the checkout.
  */
 export const refundStatuses = ['requested', 'pending', 'complete', 'failed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -29,7 +29,7 @@ export type RefundRequest = {
   /** Whether the refund only cancels the rest of a plan, and returns nothing to the card. */
   uncollected_only: boolean;
   created_at: Timestamp;
-  /** When an operator approved it, or the integration's automatic approval did. */
+  /** When an operator approved the refund, or the service did when it was created. */
   approved_at: Timestamp | null;
   completed_at: Timestamp | null;
   reason: string | null;
@@ -50,19 +50,22 @@ export type RefundRequest = {
   first_approved_by_name: string | null;
   first_approved_at: Timestamp | null;
   /**
-   * The person whose approval let the refund begin. Null if the service approved it when it was
-   * created.
+   * The id of the person whose approval let the refund begin. A command states only
+   * `approved_by_name`. Both are null until then, and if the service approved the refund when it
+   * was created.
    */
   approved_by: string | null;
   approved_by_name: string | null;
 };
 
-/** All refund requests of one checkout, summed up. */
 export type RefundSummary = {
   count: number;
   /** Whether at least one of them has not ended. */
   is_open: boolean;
-  /** When one of them last ended, or began if it has not ended. */
+  /**
+   * The latest time at which one of them was completed, or requested if it was never completed.
+   * Null if there are none.
+   */
   moved_at: Timestamp | null;
 };
 
@@ -198,9 +201,9 @@ type Source = {
 };
 
 /**
- * Splits a refund over the payments (decision 0014): first from payments not yet collected, from the
- * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
- * refunds returned to the card, by payment.
+ * Splits a refund over the payments (decision 0014): first from payments not yet collected, from
+ * the last backwards; then the hold; then collected payments, newest first. `returned` is what
+ * earlier refunds and disputes returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
  * gateway accepts no less (decision 0027). The amount that it must keep is taken from other
@@ -286,8 +289,8 @@ const leavesEnough = ({ room }: Source, take: number, payment_min: number): bool
 /**
  * The first allowed split over payments that are not collected. Takes them in order if that is
  * allowed. Otherwise chooses which payments are taken entirely, the newest first. The others are
- * reduced to no less than `payment_min`, and the rest is refunded to the card. Returns null if no
- * split is allowed.
+ * reduced to no less than `payment_min`, and the rest, at most `onCard`, is refunded to the card.
+ * Returns null if no split is allowed.
  */
 export function takeAllowed(
   open: Source[],
@@ -300,8 +303,8 @@ export function takeAllowed(
     return inOrder;
   }
   const spare = ({ room }: Source) => Math.max(0, room - payment_min);
-  // Only payments with less than `payment_min` can lead to a dead end. They are few, or mostly equal,
-  // so there are few distinct states.
+  // Only payments with less than `payment_min` can lead to a dead end. They are few, or mostly
+  // equal, so there are few distinct states.
   const failed = new Set<string>();
   const choose = (index: number, left: number, spared: number): boolean[] | null => {
     const source = open[index];
@@ -329,8 +332,8 @@ export function takeAllowed(
 }
 
 /**
- * A bound on what becomes free of the amounts that payments must keep, if `left` cents are used to
- * take some of them entirely. It is exact if each payment has `payment_min` or more.
+ * An upper bound on how much less the payments must keep if `left` cents are used to take some of
+ * the payments entirely. The bound is exact if each payment has `payment_min` or more.
  */
 function mostFreed(payments: Source[], left: number, payment_min: number): number {
   const rooms = payments.map(({ room }) => room);
@@ -418,10 +421,10 @@ export function explainBadReason(reason: string): string | null {
   return /\p{C}/u.test(reason) ? explainInvisible('The reason') : null;
 }
 
-/** How many days after its completion we check that a refund was not returned. */
+/** How many days after the end of a refund we check that the card network has not returned it. */
 const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
 
-/** When a complete refund is checked next, or null after the last check. */
+/** When a refund that has ended is checked next, or null after the last check. */
 export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Temporal.Instant | null {
   const completed = Temporal.Instant.from(completed_at);
   const next = watchDays
@@ -430,7 +433,10 @@ export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Tempo
   return next ?? null;
 }
 
-/** When to look up a refund that the gateway has not settled: after 1 minute, up to 6 hours. */
+/**
+ * When to look up a refund that the gateway has not settled: first after 1 minute, then after twice
+ * as long each time, up to 6 hours.
+ */
 export function nextRefundLookUp(now: Temporal.Instant, attempts: number): Temporal.Instant {
   return now.add({ minutes: Math.min(2 ** Math.min(attempts, 10), 6 * 60) });
 }
@@ -438,7 +444,10 @@ export function nextRefundLookUp(now: Temporal.Instant, attempts: number): Tempo
 /** The purchase date is day 0; day 100 is the last one (contract, Limits). */
 const refundWindowDays = 100;
 
-/** Auto-refund integrations may refund from this local time on the next day (decision 0014). */
+/**
+ * Auto-refund integrations may refund from this local time on the day after the purchase (decision
+ * 0014).
+ */
 const autoRefundOpens = Temporal.PlainTime.from('10:00');
 
 /** Why a refund may not be requested now, or null. The sentences come from the contract. */

@@ -98,7 +98,10 @@ export async function requestRefund(
   return isClaimed ? await processRefund(deps, merchant, refund) : refund;
 }
 
-/** Returns the refund that the first request made, if a repeated one asks for the same refund. */
+/**
+ * Returns the refund that an earlier run of this request made, or null. Throws if the earlier run
+ * asked for another refund.
+ */
 async function findEarlier(
   db: Handle,
   merchant_id: string,

@@ -49,8 +49,9 @@ type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
  * Approves a request for an operator, and processes it at once. Above the merchant's threshold two
- * people have to approve it (decision 0074): the first approval is only recorded. `asFirst` says
- * that the operator read that theirs is the first. If it would start the refund now, it is refused.
+ * people have to approve it (decision 0074): the first approval is only recorded. If `asFirst` is
+ * set, the operator expects theirs to be the first of two approvals, and an approval that would
+ * start the refund is refused.
  */
 export async function approveRefund(
   deps: ReviewDeps,
@@ -196,7 +197,7 @@ type Reviewed = { refund: RefundRequest; parts?: RefundPart[]; writes?: Writes }
 
 type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
 
-/** Makes the operator's change and processes the refund under the same lease. */
+/** Makes the operator's change, and processes the refund under the same lease if it is approved. */
 async function reviewed(
   deps: ReviewDeps,
   operator: string,
@@ -220,9 +221,7 @@ async function reviewed(
   return refund.approved_at === null ? refund : await processRefund(deps, merchant, refund, parts);
 }
 
-/**
- * The refund that an operator named. These values never change, so they are read before the lock.
- */
+/** The refund that an operator named. The ids never change, so they are read before the lock. */
 type Found = { merchant_id: string; checkout_id: string; id: string; merchant: Merchant };
 
 async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found> {
@@ -241,7 +240,8 @@ async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found>
 }
 
 /**
- * Starts a refund, unless a dispute took the money that it needs. In that case processing fails it.
+ * Starts a refund. Returns `spent` if a dispute or another refund took the money that it needs: an
+ * approved refund then fails when it is processed.
  */
 async function startUnlessSpent(
   deps: RefundProcessDeps,

@@ -20,8 +20,8 @@ import {
 import type { RefundSources, RefundStart } from './refund-sources.sql.ts';
 
 /**
- * Finds the payments that a refund of this amount would be taken from now, given the parts of
- * earlier refunds. Null if the refund must wait.
+ * Finds the payments that a refund of this amount would be taken from now, given what earlier
+ * refunds and disputes took. Null if the refund must wait until the hold is captured.
  */
 export const planRefund = (
   { territory }: Merchant,
@@ -30,8 +30,8 @@ export const planRefund = (
 ): PlannedPart[] | null => splitRefund(instalments, given, amount, territory.payment_min);
 
 /**
- * Why a refund cannot begin now. While a payment is being collected, the split depends on its
- * outcome.
+ * Why a refund cannot begin now. With `collecting`, the split depends on a collection in flight, or
+ * the hold must be captured first.
  */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
 
@@ -78,7 +78,7 @@ export async function startRefund(
     );
   }
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
-  // The caller sends the parts as soon as this is committed.
+  // The caller sends the parts to the gateway as soon as this is committed.
   const times = { at, asked_at: timestamp(deps.clock.now()) };
   const taken = planned.map((part) => ({
     part,
