@@ -7,8 +7,8 @@ import type { PlanKey } from './plan-access.sql.ts';
 import { isTheirs } from './shopper-data.sql.ts';
 
 // All statements that erase personal data, from every table, in one file so that they can be
-// reviewed together (decision 0070). Call them only with the checkout locked and found to be
-// finished.
+// reviewed together (decision 0070). Call those about a checkout only with the checkout locked and
+// found to be finished.
 
 /**
  * Whether a callback is about a checkout: the checkout's own callback, or an event. Each case has
@@ -18,7 +18,7 @@ const isAbout = (checkout_id: RawBuilder<unknown>) =>
   sql<boolean>`(listed_id = ${checkout_id} or event is not null and checkout_id = ${checkout_id})`;
 
 /**
- * Locks the callbacks and the messages, so that no operator or worker claims them until the
+ * Locks a checkout's callbacks and messages, so that no operator or worker claims them until the
  * transaction ends.
  */
 export async function lockErasedRows(
@@ -47,7 +47,7 @@ export async function findOpenReason(
   return reasons.get(checkout_id) ?? null;
 }
 
-/** The checkouts of a merchant that are not finished, and the reasons. */
+/** Finds which of a merchant's checkouts are not finished, with the reasons. */
 export async function listOpenReasons(
   db: Handle,
   merchant_id: string,
@@ -158,9 +158,10 @@ type LinkKey = { merchant_id: string; id: string };
 export type Link = Selectable<Tables['payment_links']>;
 
 /**
- * Erases the answers of the mail server, which may name the shopper, and the mails that a sandbox
- * keeps. A mail that is being sent loses its lease, so that its answer is not recorded. The caller
- * has already changed the links, so that no further mail about them is queued.
+ * Skips the pending mails about these links, and erases the answers of the mail server, which may
+ * name the shopper, and the mails that a sandbox keeps. A mail that is being sent loses its lease,
+ * so that its answer is not recorded. The caller has already changed the links, so that no further
+ * mail about them is queued.
  */
 async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestamp): Promise<void> {
   if (links.length === 0) return;
@@ -282,7 +283,10 @@ export async function updateErasedCards(
       and card_key is not null`.execute(db);
 }
 
-/** The evidence of a dispute names the shopper. Its hash stays, because the audit refers to it. */
+/**
+ * The evidence of a dispute names the shopper. The evidence's hash stays, because the audit refers
+ * to that hash.
+ */
 export async function updateErasedEvidence(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -296,7 +300,10 @@ export async function updateErasedEvidence(
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 
-/** Messages that have not been sent yet are skipped, because their recipient is gone. */
+/**
+ * Skips messages that have not been sent yet, because their recipient is gone. Erases the answers
+ * of mail servers, and deletes links, sessions and the mails that a sandbox keeps.
+ */
 export async function updateErasedMessages(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -342,7 +349,7 @@ export async function deleteErasedPersonMails(
   { merchant_id, id, payment_link_id }: Checkout,
   dispute_ids: string[],
 ): Promise<void> {
-  // A dispute has an event for each stage, which begins with its id.
+  // A dispute has an event for each stage. All of them begin like this pattern.
   const events = [
     ...(payment_link_id === null ? [] : [`link_paid ${merchant_id} ${id}`]),
     ...dispute_ids.map((dispute) => `dispute_opened ${merchant_id} ${dispute}%`),
@@ -355,7 +362,8 @@ export async function deleteErasedPersonMails(
 }
 
 /**
- * Deletes people's notes on the checkout and its refunds, and the conversation with the shopper.
+ * Deletes people's notes on the checkout and its refunds, the reasons with which people requested
+ * refunds, and the conversation with the shopper.
  */
 export async function deleteErasedNotes(
   db: Handle,
@@ -400,7 +408,7 @@ export async function updateErasedSearches(
 
 type Text = { id: string; text: string };
 
-/** Why refunds were declined or failed, in an operator's or the gateway's words. */
+/** Why refunds were declined or failed, in an operator's words or our own. */
 export async function listRefundReasons(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

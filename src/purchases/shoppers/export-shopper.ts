@@ -35,8 +35,8 @@ import {
 } from './shopper-data.sql.ts';
 
 /**
- * People write e-mail addresses in upper or lower case, and with spaces around them. Neither makes
- * a difference.
+ * An e-mail address without spaces around it, and in one normal form of Unicode. The statements
+ * that compare it ignore case.
  */
 export const readEmail = (text: string) => text.normalize('NFC').trim();
 
@@ -164,8 +164,8 @@ async function* readRows<Row>(
 }
 
 /**
- * Reads the rows that name a checkout, its callbacks, its refunds or its disputes. `read` gets a page
- * of their ids.
+ * Reads the rows that name a checkout, its callbacks, its refunds or its disputes. `read` gets a
+ * page of their ids.
  */
 async function* ofSubjects<Row>(
   db: Handle,

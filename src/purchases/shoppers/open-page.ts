@@ -38,7 +38,7 @@ export type PageDeps = PaymentDeps & {
   environment: Environment;
   page: HostedPageSettings;
   rateLimits: RateLimits;
-  /** Why money is stopped, or null. Does not ask the gateway. */
+  /** `stopReason` says why money is stopped, or null. It does not ask the gateway. */
   money: AccessDeps['money'] & { stopReason(): Promise<string | null> };
 };
 
@@ -52,7 +52,7 @@ export type OpenedPage = {
   session: PayPage['session'];
   /** Null without a session for the whole plan, or if the shopper asked no question. */
   conversation: ConversationEntry[] | null;
-  /** Whether money is stopped, so that no payment can begin. */
+  /** Whether no payment can begin: money is stopped, or an unpaid checkout is blocked. */
   paused: boolean;
 };
 
@@ -150,10 +150,7 @@ export const showPage = (deps: PageDeps, opened: OpenedPage, request: FastifyReq
 export const languageOf = (request: FastifyRequest, checkout: Checkout | null): Language =>
   checkout?.language ?? chooseLanguage(request.headers['accept-language']);
 
-/**
- * The card form of the gateway that holds the checkout's payments; null if the gateway is missing
- * from the settings.
- */
+/** The card form of the checkout's gateway; null if the settings lack that gateway. */
 export const entryOf = ({ gateways }: PageDeps, { checkout }: Pick<OpenedPage, 'checkout'>) =>
   findCardEntry(gateways, checkout.gateway);
 

@@ -28,7 +28,7 @@ import { spacedRuns } from './spaced-runs.ts';
 /** However often a browser returns, an attempt is looked up at most once a second. */
 const lookUpSpacingMs = 1_000;
 
-/** The hosted page. The token in the URL is the shopper's only credential. */
+/** The routes of the hosted page. The token in the URL is the only credential that they need. */
 export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
   usePaymentLinks(app, deps);
   const html = await loadPayHtml();
@@ -62,7 +62,8 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return sendPage(deps, html, reply, request, opened);
   });
 
-  // The page that the link in a message opens. The link's token stays in the browser, after the `#`.
+  // The page that the link in a message opens. The token of that link stays in the browser, after
+  // the `#`.
   app.get('/pay/:token/manage', async (request, reply) =>
     sendPage(deps, html, reply, request, await openPage(deps, request)),
   );
@@ -82,7 +83,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 
   const settle = settler(deps);
-  // The shopper's bank redirects here. Its query is ignored, and the gateway is asked.
+  // The shopper's bank redirects here. The query of the URL is ignored, and the gateway is asked.
   app.get('/pay/:token/return', async (request, reply) => {
     const opened = await openPage(deps, request);
     if (!opened) return sendPage(deps, html, reply, request, null);
@@ -111,8 +112,8 @@ const asUnknown = (page: PayPage): PayPage => ({
 });
 
 /**
- * Settles the attempt in flight when a shopper returns from the gateway or their bank. Returns
- * false if its outcome is still unknown.
+ * Settles the attempt in flight, if any, when a shopper returns from the gateway or their bank.
+ * Returns false if the outcome of the attempt may still be unknown.
  */
 function settler(deps: PageDeps) {
   const spaced = spacedRuns<boolean>(deps.clock, lookUpSpacingMs);

@@ -9,7 +9,10 @@ import type { PayPage } from './pay-page.ts';
 
 // The hosted page as web/build.mjs builds it: its renderer and the files that a browser loads.
 
-/** The type of web/pay/server.tsx, repeated because the server does not import page sources. */
+/**
+ * The type of the renderer in web/pay/server.tsx, repeated because the service does not import page
+ * sources.
+ */
 export type RenderPayPage = (
   page: PayPage | null,
   options: {

@@ -20,10 +20,11 @@ export type PageEntry = { name: string | null; text: string; at: string };
 
 export type PayPage = {
   /**
-   * `open` means that the shopper may pay, `paying` that an attempt is in flight, in this tab or
-   * another, and `begun` that the shopper enters the card in `card_session`. With `challenge` the
-   * shopper's bank challenges them at `challenge_url`. With `expired` no payment may begin, because
-   * the link is too old or had too many attempts. The others are the checkout's final statuses.
+   * `open` means that the shopper may pay, `paying` that an attempt, in this tab or another, or the
+   * first delivery of the callback is in flight, and `begun` that the shopper enters the card in
+   * `card_session`. With `challenge` the shopper's bank challenges them at `challenge_url`. With
+   * `expired` no payment may begin, because the link is too old or had too many attempts. The
+   * others are the checkout's final statuses.
    */
   status:
     | 'open'
@@ -47,11 +48,14 @@ export type PayPage = {
   time_zone: string;
   client_reference_id: string;
   line_items: LineItem[];
-  /** One plan for each term that the checkout offers, with the dates of a purchase today. */
+  /**
+   * One plan for each term that the checkout offers, with the dates of a purchase today or, once
+   * the checkout is paid, of its purchase.
+   */
   plans: Plan[];
   /** Whether the page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
-  /** The chosen term, or the first one before the shopper chooses. */
+  /** The chosen term. Before the shopper chooses, the term that the page preselects. */
   number_of_payments: number;
   /** Why the last attempt failed, while the checkout is open. */
   decline: { reason: DeclineReason; may_retry: boolean } | null;
@@ -77,8 +81,8 @@ export type PayPage = {
   /** A message is answered within this many working days. */
   answer_days: number;
   /**
-   * The shopper's attempt on the plan that is in flight, or the last one in this session. Null if
-   * there was no attempt.
+   * The shopper's attempt on the plan that is in flight. In a session also the last one, for half
+   * an hour after its end. Otherwise null.
    */
   attempt: PlanAttempt | null;
   challenge_url: string | null;

@@ -113,8 +113,8 @@ async function begin(
 
 /**
  * The key of the card that the shopper entered. The gateway is asked only if a card of this
- * checkout was declined for good, because it may be the same card (decision 0027). Returns null if
- * the gateway does not answer.
+ * checkout was declined for good, because the entered card may be that card (decision 0027).
+ * Returns null if the gateway does not answer or refuses.
  */
 async function readEntered(
   deps: PaymentDeps,
@@ -207,7 +207,7 @@ async function openPlanAttempt(
   });
 }
 
-/** The shopper may pay only some of several late payments. */
+/** The payments that the request covers. A shopper may choose some of several late payments. */
 function askedFor(
   { what, payments }: NonNullable<Wanted['payments']>,
   instalments: Instalment[],

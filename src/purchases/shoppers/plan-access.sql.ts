@@ -44,7 +44,8 @@ export type LateLink = PlanKey & {
 };
 
 /**
- * Inserts the links of mails about late payments. A plan has only one, so a new one replaces it.
+ * Inserts the links of mails about late payments. A plan has only one such link, so a new one
+ * replaces it.
  */
 export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<void> {
   await db
@@ -124,8 +125,8 @@ export async function deletePlanSession(
 }
 
 /**
- * Deletes links and sessions that ended before `before`, at most `batchSize` of each table. Returns
- * how many rows the table with the most deleted rows lost.
+ * Deletes links and sessions that expired before `before`, at most `batchSize` of each table.
+ * Returns how many rows the table with the most deleted rows lost.
  */
 export async function deleteEndedPlanAccess(
   db: Handle,

@@ -25,8 +25,8 @@ export type SessionScope = 'plan' | 'late';
 
 /**
  * The panels of the plan page, one for each thing that a shopper can do. A link in a mail may name
- * one: the panel for which the shopper requested the link, `late` after a decline, or `report` after
- * the merchant's answer.
+ * one: the panel for which the shopper requested the link, `late` after a decline, or `report`
+ * after the merchant's answer.
  */
 export const planPanels = [...payableParts, 'card', 'report'] as const;
 export type PlanPanel = (typeof planPanels)[number];

@@ -124,8 +124,8 @@ const wasHeld = (collections: Collection[]) =>
 
 /**
  * Why the service could not collect the payment the last time: the hold `lapsed`, or the bank
- * declined the charge. Declines of a card that the shopper entered in a session do not count, because they
- * did not make the payment late.
+ * declined the charge. Declined attempts of the shopper in a session do not count, because they did
+ * not make the payment late.
  */
 function reasonOf(collections: Collection[]): DeclineReason | 'lapsed' | null {
   const [newest] = collections

@@ -36,7 +36,6 @@ type PresentDeps = {
   baseUrl: string;
 };
 
-/** Everything that the shopper sees now. */
 export function presentPage(deps: PresentDeps, opened: OpenedPage, language: Language): PayPage {
   const { merchant, checkout, callback, plan, session, conversation } = opened;
   const attempts = opened.attempts.filter(isFirstPayment);

@@ -28,8 +28,8 @@ const wordCharactersMin = 3;
 const localDigits = 9;
 
 /**
- * The data that names the shopper of these checkouts: e-mail, phone number, full name, postal
- * address.
+ * The data that names these customers: e-mail address, phone number, postal address, and the name,
+ * whole and in single words.
  */
 export function identifiersOf(customers: Customer[]): Identifiers {
   const texts: string[] = [];
@@ -115,7 +115,9 @@ export function withoutPerson(
 const before = "(?<![\\p{L}\\p{M}\\p{N}.!$%&*+^_~-]|[\\p{L}\\p{M}\\p{N}]')";
 const after = '(?![\\p{L}\\p{M}\\p{N}-]|\\.[\\p{L}\\p{N}])';
 
-/** Whether the body of a request contains an e-mail address, and not only as part of a longer one. */
+/**
+ * Whether the body of a request contains an e-mail address, and not only as part of a longer one.
+ */
 export const namesAddress = (body: string, email: string): boolean =>
   new RegExp(`${before}${RegExp.escape(email.normalize('NFC'))}${after}`, 'iu').test(
     withoutEscapes(body).normalize('NFC'),

@@ -2,7 +2,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { contentWidth, writePdf } from '#platform/shared/pdf/write-pdf.ts';
 import type { Receipt } from './receipt.ts';
 
-/** A receipt as a document to keep. It shows what the page shows. */
+/** A receipt as a PDF to keep. It shows what the receipt's page shows. */
 export function writeReceiptPdf(
   receipt: Receipt,
   logo: Buffer | null,

@@ -19,8 +19,8 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
 };
 
 /**
- * Inserts a retention date, due at once, for each merchant that has none. Its `number` is that
- * before the merchant's first checkout.
+ * Inserts a retention date, due at once, for each merchant that has none. Its position (`number`)
+ * is before the merchant's first checkout.
  */
 export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
@@ -95,8 +95,9 @@ export async function moveRetentionDate(
 }
 
 /**
- * When the payment link ends that an erasure of its checkout would cancel. Null if there is none:
- * the checkout has no link, or the link was paid, has ended, or has a newer checkout.
+ * The expiry of the payment link that an erasure of its checkout would cancel. Null if there is
+ * none: the checkout has no link, or the link is reusable, was paid or cancelled, has expired, or
+ * has a newer checkout.
  */
 export async function findLinkEnd(
   db: Handle,

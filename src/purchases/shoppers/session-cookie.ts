@@ -6,7 +6,7 @@
 const nameOf = (baseUrl: string, checkoutId: string) =>
   `${baseUrl.startsWith('https:') ? '__Host-' : ''}plan-${checkoutId}`;
 
-/** The token of the plan's session in a `Cookie` header; null if the header lacks it. */
+/** The token of the plan's session in a `Cookie` header; null if the header has no valid one. */
 export function sessionTokenOf(
   cookie: string | undefined,
   baseUrl: string,

@@ -19,7 +19,7 @@ export const isTheirs = (email: string) => {
 export const selectShopperCheckouts = (db: Handle, email: string) =>
   db.selectFrom('checkouts').selectAll().where(isTheirs(email)).orderBy('created_at').orderBy('id');
 
-/** How many checkouts there are, and the ids of the first ones. */
+/** How many checkouts have this e-mail address, and the ids of the first ones. */
 export async function findShopperIds(
   db: Handle,
   email: string,
@@ -171,7 +171,7 @@ export const selectMailAnswers = ({
   where m.merchant_id = ${merchant_id} and m.checkout_id = ${checkout_id}
   order by a.at, a.number`;
 
-/** Alerts about a checkout, its callback, its refunds or its disputes. */
+/** Alerts about a checkout, its callbacks, its refunds or its disputes. */
 export const selectAlerts = (
   subject_ids: string[],
 ): RawBuilder<{ row: Row & { id: string } }> => sql`
