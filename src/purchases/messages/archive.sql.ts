@@ -4,9 +4,10 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Message } from './message.ts';
 
 /**
- * The checkouts of a merchant that have messages, in the order of their ids. `is_old` means that
- * all messages of the checkout are settled and older than `before`. A checkout with a refused
- * message is not old, because an alert may be about it.
+ * A merchant's next checkouts after `after` that have messages, in the order of their ids.
+ * Checkouts made after `before` are left out. `is_old` means that all messages of the checkout are
+ * settled and older than `before`. A checkout with a refused message is not old, because an alert
+ * may be about it.
  */
 export async function listCheckoutsWithMessages(
   db: Handle,

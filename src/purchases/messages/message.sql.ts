@@ -29,7 +29,7 @@ export type SettledMessage = {
 
 /**
  * Ends or releases claimed messages of one merchant. A message whose lease has passed to another
- * process stays as it is.
+ * process stays as it is. Returns the ids of the messages that changed.
  */
 export async function moveMessages(
   db: Handle,
@@ -63,7 +63,7 @@ export type MessageAttempt = {
 
 /**
  * Inserts attempts of one merchant. The statement's text is the same for any number of attempts, so
- * the server plans it once.
+ * the database server plans it once.
  */
 export async function insertMessageAttempts(
   db: Handle,

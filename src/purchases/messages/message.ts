@@ -5,10 +5,10 @@ import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
  * A mail to the shopper about a checkout. There are two exceptions: `evidence_asked` goes to the
  * merchant, and `payment_link` is about a payment link that has no checkout yet. The transaction
  * that causes a message writes its row, `pending` and due on the merchant's clock. The worker sends
- * the message and makes it `sent`. If a mail server refuses a message permanently, the message
- * becomes `refused`, which operators see.
- * A message that is no longer true when it falls due, such as a reminder of a payment that a refund
- * has cancelled, is `skipped`. A reminder about a paused plan stays `pending` and is postponed.
+ * the message and makes it `sent`. If a mail server refuses a message permanently, or the message
+ * cannot be sent for three days, it becomes `refused`, which operators see. A message that is no
+ * longer true when it falls due, such as a reminder of a payment that a refund has cancelled, is
+ * `skipped`. A reminder about a paused plan stays `pending` and is postponed.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */

@@ -38,8 +38,8 @@ export async function queueMessages(
 
 /**
  * Messages to be written in the transaction that causes them, so that a message exists exactly when
- * its cause does. A service without a mail server writes none, because rows that are never sent
- * would stay due.
+ * its cause does. Returns null if there are none, or if the service sends no mail: rows that are
+ * never sent would stay due.
  */
 export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {
   if (!deps.sendsMessages || messages.length === 0) return null;

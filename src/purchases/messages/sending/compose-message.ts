@@ -172,7 +172,7 @@ const stateKeys = {
 const stateText = (texts: Words['letter'], status: PaymentState, refunded: string | null) =>
   refunded ? fillIn(texts.state_refunded, { amount: refunded }) : texts[stateKeys[status]];
 
-/** `2–4`, or `2, 4` if there is a gap. Null for one payment. */
+/** `2–4`, or `2, 4` if there is a gap. Null for fewer than two payments. */
 function rangeOf(numbers: number[]): string | null {
   const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
   if (numbers.length < 2) return null;

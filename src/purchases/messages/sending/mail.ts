@@ -17,9 +17,9 @@ export type Mail = {
 };
 
 /**
- * The outcome of sending a mail. `refused` means that the server will never accept it for this
- * recipient, so it is not retried. `failed` means that the server did not answer, was busy, or may
- * have rejected us rather than the mail.
+ * The outcome of sending a mail. `refused` means that the mail server will never accept the mail
+ * for this recipient, so the mail is not retried. `failed` means that the mail server did not
+ * answer, was busy, or may have rejected us rather than the mail.
  */
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 

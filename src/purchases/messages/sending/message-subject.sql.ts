@@ -50,9 +50,12 @@ export type MessageSources = {
   disputes: Map<string, Pick<Dispute, 'status' | 'submitted_at' | 'asked_until'>>;
 };
 
-/** Whether a refund took something off payments that were not collected, and what the card got. */
 type Refunded = { checkout_id: string; instalment: number; sum: number };
 
+/**
+ * Whether a refund took something off payments that were not collected, and the amount that it
+ * returned to the card.
+ */
 export type RefundEffect = { changesPlan: boolean; returned: number };
 
 type CardFace = {

@@ -56,8 +56,8 @@ export type MessageDeps = {
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
 /**
- * How long the reminder of a charge is postponed while its plan is paused. After a whole day, the
- * day of the charge could have come.
+ * How long the reminder of a charge is postponed while its plan is paused. A whole day would be too
+ * long, because the day of the charge could have come.
  */
 const postponedSeconds = 3 * 3600;
 
@@ -212,7 +212,7 @@ function linkMailOf(
   return contentOf(link.customer.email, letter, merchant.language);
 }
 
-/** Null if the merchant's contact is no longer an e-mail address. */
+/** Null if the merchant no longer has an e-mail address as its contact. */
 function requestOf(
   { console }: MessageDeps,
   merchant: Merchant,
@@ -325,8 +325,8 @@ function linkOf(deps: MessageDeps, message: Message, sources: MessageSources): s
 }
 
 /**
- * The end of the link, with its token and the panel that the page opens. Both follow the `#`, so that
- * browsers do not send them and logs do not contain them.
+ * The end of the link, with its token and the panel that the page opens. Both follow the `#`, so
+ * that browsers do not send them and logs do not contain them.
  */
 function linkEndOf({ sealing }: MessageDeps, message: Message): string {
   const { kind, facts, sealed_token } = message;
