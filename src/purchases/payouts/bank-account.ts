@@ -2,9 +2,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { explainInvisible } from '#platform/shared/plain-text.ts';
 
 /**
- * The account that a merchant is paid to. One operator proposes it and another one confirms it;
- * until then the previous account stays in use. Rows are kept, so that every payout names the
- * account that it went to.
+ * The account that a merchant is paid to. One person proposes it, and another person, an operator
+ * of the service, confirms it. Until then the previous account stays in use. Rows are kept, so that
+ * every payout names the account that it went to.
  */
 export type BankAccount = {
   merchant_id: string;
@@ -17,8 +17,8 @@ export type BankAccount = {
   last4: string;
   created_at: Timestamp;
   /**
-   * Names of operators. If there is a person's id, the console identified the person. Otherwise the
-   * name was only stated at the command line.
+   * The names of the two people. If there is a person's id, the console identified the person.
+   * Otherwise the name was only stated at the command line.
    */
   proposed_by: string;
   proposed_person_id: string | null;

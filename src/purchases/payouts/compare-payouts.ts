@@ -11,9 +11,9 @@ const lateEntryHours = 24;
 
 /**
  * Called when money moves again after a restore (decision 0098). The bank may already have paid any
- * payout that is not exported here, and any that will be made from entries before this time. None
- * of them is exported until an operator has compared it with the bank. Returns how many there are
- * now.
+ * payout that is not exported here, and any that is made later from entries up to `lateEntryHours`
+ * after this time. None of these payouts is exported until an operator has compared it with the
+ * bank. Returns how many of them exist now.
  */
 export async function comparePayouts(db: Handle, at: Timestamp): Promise<number> {
   const before = Temporal.Instant.from(at).add({ hours: lateEntryHours }).toString();

@@ -63,7 +63,9 @@ export async function insertMonthlyStatement(
     .execute();
 }
 
-/** The balances of the last month before this one that has a statement. */
+/**
+ * The balances after the last earlier month that has a statement. Null if no earlier month has one.
+ */
 export async function findBalancesBefore(
   db: Handle,
   merchant_id: string,

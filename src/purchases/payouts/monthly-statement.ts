@@ -155,7 +155,9 @@ export function groupSums(sums: KindSums[]) {
   };
 }
 
-/** The balances after a month with these sums. */
+/**
+ * The balances before and after a month with these sums. `before` has those of the last statement.
+ */
 export function balancesAfter(
   before: Pick<MonthlyStatement, 'closing' | 'reserve'> | null,
   sums: KindSums[],

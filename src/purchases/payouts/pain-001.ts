@@ -88,7 +88,7 @@ function writeTransfer(transfer: Transfer, territory: string): string {
 
 const element = (name: string, text: string) => `<${name}>${escapeHtml(text)}</${name}>`;
 
-/** An id of at most 35 characters. */
+/** A UUID without its hyphens, because an id may have at most 35 characters. */
 const compact = (uuid: string) => uuid.replaceAll('-', '');
 
 function sums(transfers: Transfer[]): string {

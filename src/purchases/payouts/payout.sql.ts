@@ -336,8 +336,8 @@ export async function listApproved(
 }
 
 /**
- * Returns the payouts that were still approved, in a stable order. Each merchant's payouts get the
- * time of its own clock.
+ * Returns the payouts that were still approved and need no comparison with the bank, in the given
+ * order. Each merchant's payouts get the time of its own clock.
  */
 export async function moveExported(
   db: Handle,

@@ -102,9 +102,9 @@ export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
 
 /**
  * The reserve to hold back now from entries that are in no payout yet: a share of what refunds and
- * disputes have left of their sales, less the reserve that is already held back from them. So a
- * reserve never makes a balance negative. A returned payout or a reversed refund is not a sale: its
- * reserve was held back before.
+ * disputes have left of the sales, less the reserve that is already held back from these entries.
+ * So a reserve never makes a balance negative. A returned payout or a reversed refund is not a
+ * sale: its reserve was held back before.
  */
 export function reserveOf(open: { kind: EntryKind; net: number }[], basis_points: number): number {
   const sum = (is: (kind: EntryKind) => boolean) =>

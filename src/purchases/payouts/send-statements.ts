@@ -41,7 +41,7 @@ type SendingDeps = StatementDeps & { mail: MailTransport };
 const work: MerchantDueWork<'statement_mails', SendingDeps> = {
   due: dueStatementMails,
   leaseSeconds: mailDeadlineSeconds + 60,
-  // A statement may be large, and there is no hurry, so they are sent one at a time.
+  // A statement may be large, and there is no hurry, so statements are sent one at a time.
   batchSize: 1,
   merchantsMax: 20,
   concurrency: 1,
@@ -144,7 +144,7 @@ async function readAll(pieces: AsyncIterable<string | Buffer>): Promise<Buffer> 
   return Buffer.concat((await Array.fromAsync(pieces)).map((piece) => Buffer.from(piece)));
 }
 
-/** Null if there was nothing to send. */
+/** Ends the mail or releases it for a retry. `outcome` is null if there was nothing to send. */
 async function record(
   deps: SendingDeps,
   merchant: Merchant,

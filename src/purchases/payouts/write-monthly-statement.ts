@@ -242,7 +242,7 @@ function writeMonthlyPdf(deps: Deps, statement: MonthlyStatement): AsyncGenerato
   });
 }
 
-/** Names beside amounts. The last row is the sum of those above it. */
+/** Names beside amounts. If `hasSum` is set, the last row is the sum of the rows above it. */
 function drawAmounts(pdf: Pdf, rows: Row[], hasSum: boolean): void {
   const width = 130;
   const columns = [

@@ -84,8 +84,8 @@ export function mailStatement(
 }
 
 /**
- * A file that is too long for a mail is null, and is left out. A CSV file gets a byte order mark, as
- * a downloaded one does.
+ * A file that is too long for a mail is null, and is left out. A CSV file gets a byte order mark,
+ * as a downloaded one does.
  */
 export const attach = (filename: string, type: string, content: string | Buffer | null) =>
   content === null
