@@ -35,7 +35,7 @@ export async function createPaymentLink(
     const { db } = tx;
     const now = timestamp(merchant.now());
     if (maybeCommitted) {
-      // A commit in flight holds this lock. Once we have it, its fate is known.
+      // A commit in flight holds this lock. Once we have the lock, the fate of the commit is known.
       await advanceListTotal(db, merchant.id, 'payment_links', 0, now);
       const committed = await findLink(db, merchant.id, id);
       if (committed) return presentLink(committed, merchant);
@@ -62,7 +62,7 @@ export async function createPaymentLink(
 
 /**
  * Only links that go out by mail are recorded as actions, because there are too many others. A
- * merchant sees that an intermediary created the link, but not which one.
+ * merchant sees that an intermediary created the link, but not which intermediary.
  */
 async function recordMailed(
   deps: Parameters<typeof recordKeyAction>[0],

@@ -2,7 +2,7 @@ import type { OperatorLinks } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { PaymentLinkStatus } from './payment-link.ts';
 
-/** Everything that the page of a payment link shows. It has no script. */
+/** Everything that the page of a payment link shows. The page has no script. */
 export type LinkPage = {
   /** `unavailable`: the merchant no longer accepts this amount. */
   status: PaymentLinkStatus | 'unavailable';

@@ -90,7 +90,10 @@ export async function offerPaymentLink(
   });
 }
 
-/** Returns the link that the first request made, if a repeated one asks for the same link. */
+/**
+ * Returns the link that an earlier run of this request made, or null. Throws if the earlier run
+ * asked for another link.
+ */
 async function findEarlier(
   db: Handle,
   merchant: Merchant,

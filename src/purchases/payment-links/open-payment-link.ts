@@ -50,10 +50,11 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
  * Finds or makes the checkout of a shopper who presses the button on a link's page. A reusable link
  * makes a new checkout each time. Any other link has at most one checkout that can be paid:
  * shoppers who come at the same time get the same checkout, and the first of them pays it. But the
- * plan of a checkout belongs to the address that was typed for it, so a shopper with another
- * address gets a new checkout and the earlier one expires, or waits if that one is being paid
- * (`busy`). If the link can no longer be opened, returns its status. If a new checkout is needed
- * and `mayMake` is false, returns null.
+ * plan of a checkout belongs to the e-mail address that was typed for it. So a shopper with another
+ * e-mail address gets a new checkout, and the earlier one expires. If the earlier one is being
+ * paid, the shopper has to wait (`busy`). If the link can no longer be opened, returns its status;
+ * `expired` also means that there is no such link, and `unavailable` that the merchant does not
+ * accept the amount. If a new checkout is needed and `mayMake` is false, returns null.
  */
 export async function openPaymentLink(
   deps: OpenDeps,
@@ -84,8 +85,8 @@ const marginMinutes = 1;
 
 /**
  * Finds the link's checkout if it can be paid or is being paid, and whether it belongs to the
- * address that this shopper typed. Locks it, so that no payment begins unnoticed: a payment begins
- * under the same lock, before the checkout's end.
+ * e-mail address that this shopper typed. Locks the checkout, so that no payment begins unnoticed:
+ * a payment begins under the same lock, before the checkout's end.
  */
 async function findOpen(
   db: Handle,
@@ -97,7 +98,7 @@ async function findOpen(
   if (!checkout || checkout.status === 'cancelled' || checkout.status === 'invalid_payload') {
     return null;
   }
-  // It was paid after the link's status was read.
+  // The checkout was paid after the link's status was read.
   if (checkout.status === 'successful') return 'paid';
   const { id, customer } = checkout;
   const isOwn = email === null || normaliseEmail(email) === normaliseEmail(customer.email);
@@ -121,7 +122,7 @@ async function makeCheckout(
   // The merchant's bands may have changed since the link was made.
   if (amount === null || customer === null || !isPayable(merchant, amount)) return 'unavailable';
   if (replaces !== undefined) {
-    // On another node, no payment of it may begin either.
+    // On another node, no payment of the replaced checkout may begin either.
     const end = timestamp(merchant.now().subtract({ minutes: marginMinutes }));
     await expireCheckout(tx.db, { merchant_id: merchant.id, id: replaces }, end);
   }

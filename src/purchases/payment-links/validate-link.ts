@@ -25,7 +25,8 @@ function withoutFormat<Schema>(schema: Schema): Schema {
 }
 
 /**
- * Returns the body if this merchant accepts such a link; otherwise throws one error per bad field.
+ * Returns the body if this merchant accepts such a link. Otherwise throws an error that names every
+ * bad field.
  */
 export function validateLink(
   body: unknown,
