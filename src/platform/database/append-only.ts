@@ -74,10 +74,10 @@ const payoutIdentity = [
   'created_at',
 ];
 
-/** The columns of an operator's text that stay when it is erased. */
+/** The columns of an operator's text that keep their values when the text is erased. */
 const textIdentity = ['action_id', 'field', 'digest'];
 
-/** Whether an update changes a pair of columns that may be set only once. */
+/** Whether an update changes a pair of columns that is already set. */
 const isReplaced = (...columns: string[]) =>
   `(old.${columns[0]} is not null
     and ${rowOf('new', columns)} is distinct from ${rowOf('old', columns)})`;
@@ -86,20 +86,20 @@ type Guard = {
   table: string;
   on: string;
   when?: string;
-  /**
-   * The function that decides, if the change is refused only under a condition that needs a query.
-   */
+  /** The function that decides with a query. If absent, every such change is refused. */
   execute?: string;
 };
 
 /**
- * Rows that are history: postings, the gateway's account fees, entries in the merchants' books,
- * issued payouts, monthly statements, operators' actions and texts, callback and message attempts.
- * Triggers refuse to change them, whatever the code does and whichever role connects. These changes
- * are allowed: an entry becomes a line of a payout and of a statement once, a payout moves from
- * state to state, a callback attempt is closed once, erasing a shopper empties what a receiver or a
- * mail server answered and what operators wrote, a callback attempt may be deleted once its
- * callback counts it as expired, and a message attempt once the archive has it.
+ * Triggers refuse to change rows that are history, whatever the code does and whichever role
+ * connects. `guardTables` has further triggers, for callback attempts. These changes are allowed:
+ *
+ * - An entry in a merchant's books becomes a line of one payout and of one statement.
+ * - A payout moves from state to state.
+ * - The end of the chain of operators' actions moves on, one action at a time.
+ * - A callback attempt is closed once. It may be deleted once its callback counts it as expired.
+ * - A message attempt may be deleted once the archive has it. Rows of the archive may only grow.
+ * - Erasing a shopper empties the answers of receivers and mail servers, and operators' texts.
  *
  * Citus tables cannot have triggers. There, the roles of `grant-roles.ts` protect what they can.
  */
@@ -139,8 +139,8 @@ const guards: Guard[] = [
   { table: 'published_ends', on: 'update or delete' },
   {
     table: 'callback_attempts',
-    // The statement that closes an attempt names none of these columns. The server would read a
-    // long condition again for each such statement.
+    // The statement that closes an attempt names none of these columns, so the server need not
+    // parse this long condition for each such statement.
     on: `update of ${attemptIdentity.join(', ')}`,
     when: `${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)}`,
   },
@@ -204,7 +204,7 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
   await createTrigger(client, {
     name: 'callback_attempts_erase_guard',
     head: 'before update on callback_attempts',
-    // An attempt that is closed for the first time passes here.
+    // This trigger does not run for the update that closes an attempt for the first time.
     each: 'for each row when (old.finished_at is not null or new.finished_at is null)',
     execute: 'refuse_unless_erased',
   });
@@ -228,7 +228,8 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Creates the functions that let messages be moved to the archive, and only there (decision 0068).
+ * Creates two trigger functions (decision 0068). A message attempt may be deleted only if the
+ * archive has it. A row of the archive only grows, except that answers in it may be erased.
  */
 async function guardArchive(client: pg.ClientBase, path: string): Promise<void> {
   await client.query(`

@@ -71,7 +71,7 @@ export function chooseAfterFailure(error: unknown, wait: Wait, items: number): A
 
 type Due = { deadline: Deadline };
 
-/** An item whose deadline passes while it waits for its turn is refused. */
+/** Whether the deadline of a waiting item has passed. Such an item is refused. */
 export function isLate(one: Due | undefined, now: number): boolean {
   return one !== undefined && lockEndOf(one.deadline) <= now;
 }

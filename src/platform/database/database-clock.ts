@@ -37,13 +37,13 @@ class ClockWrong extends Error {}
 
 /**
  * Makes a clock that shows the database's time. It compares the database's clock with this
- * machine's now, and then every ten seconds.
+ * machine's clock at once, and then every ten seconds.
  *
  * - If the two agree within the precision that the round trip allows, it shows this machine's time.
  * - If they differ by less than the bound, it shows the database's time.
  * - If they differ by more, one of them is wrong, and there is no way to know which. At the start
- *   it throws. Later it continues counting from the last time at which the two agreed, and reports
- *   a problem.
+ *   this function throws. Later the clock continues counting from the last time that it trusted,
+ *   and reports a problem.
  *
  * A jump of this machine's clock between two comparisons is never shown.
  */
@@ -86,7 +86,7 @@ type Comparison = {
   readonly database: Database;
   readonly machine: Clock;
   readonly stopping: AbortController;
-  /** The time shown is the machine's stopwatch (`Clock.monotonic`) plus this offset. */
+  /** The machine's stopwatch (`Clock.monotonic`) plus this offset gives the time. */
   offset: number;
   showsMachineTime: boolean;
   problem: string | null;

@@ -197,7 +197,7 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 export const abortedTransaction = '25P02';
 
-/** Connections through a pooler: another server process answers than the one that greeted us. */
+/** Connections through a pooler: the server process that answers is not the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();
 
 export const isPooled = (client: pg.ClientBase) => pooled.has(client);
@@ -294,9 +294,9 @@ const closedByWorker =
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
- * Whether our own server works but a Citus worker behind it does not answer. The statement then
- * fails with an ERROR, which undid the transaction; errors on our own connection are FATAL. A
- * pooler's own errors have no routine.
+ * Whether our own database server works but a Citus worker behind it does not answer. The statement
+ * then fails with an ERROR, which has undone the transaction; the end of our own connection is
+ * FATAL. A pooler's own errors have no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;

@@ -18,8 +18,8 @@ export const schemaLock = 7_266_243_001;
  *
  * Rate limit counts and the list of nodes stay on the coordinator, where counting a request does
  * not wait for a disk. If they were spread, each count would be a two-phase commit with a flush on
- * every node involved. The notes of a reconciliation stay there too: one process writes them, and
- * they are deleted when it ends.
+ * every node involved. The rows of a reconciliation's run stay there too: one process writes them,
+ * and most are deleted when the run ends.
  */
 export const distribution = [
   { table: 'schema_migrations', by: null },
@@ -220,7 +220,7 @@ export async function placeTables(
 
 /**
  * Citus leaves the rows that it has copied to the nodes in the coordinator's own tables, and hides
- * them. They would take up the disk, and nothing would ever erase the shoppers in them.
+ * them. Those rows would take up the disk, and nothing would ever erase the shoppers in them.
  */
 async function emptyLocalTables(client: pg.ClientBase): Promise<void> {
   const placed = distribution.filter((placement) => !('stays' in placement));

@@ -19,7 +19,7 @@ export type LeasedTable = {
     : never;
 }[keyof Tables];
 
-/** Leased tables that count the attempts at what is due now. */
+/** Leased tables whose rows count the attempts at their due work. */
 type RetriedTable = {
   [Name in LeasedTable]: Tables[Name] extends { attempts: unknown; due_at: unknown } ? Name : never;
 }[LeasedTable];
@@ -29,7 +29,7 @@ type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
 /** Which rows fall due. `due` needs an index, or finding the merchants scans the table. */
 export type DueWork<Table extends LeasedTable> = {
   table: Table;
-  /** When a row falls due. Null if it never does by itself. */
+  /** The column with the time at which a row falls due; null if it never does by itself. */
   due: Column<Table>;
   /** Another condition on a row, in columns of the table. */
   where?: RawBuilder<boolean>;
@@ -58,10 +58,10 @@ export const released = { lease: null, leased_until: null } as const;
 
 /** The rows of all merchants that are due and free, each by its own merchant's clock. */
 export const dueRows = (work: AnyDueWork, now: Timestamp, isOf = sql<boolean>`true`) =>
-  // The furthest clock bounds the index scan; the merchant's own decides. The planner does not know
-  // that bound. Without the first two conditions it would expect a third of all rows, most of which
-  // will never fall due again, and read the whole table. A join with the merchants would probe the
-  // index once for each of them.
+  // The clock that is furthest ahead bounds the index scan; the merchant's own clock decides. The
+  // planner does not know that bound. Without the first two conditions it would expect a third of
+  // all rows, most of which will never fall due again, and read the whole table. A join with the
+  // merchants would probe the index once for each merchant.
   sql`(
     select * from ${sql.table(work.table)} d
     where ${sql.ref(`d.${work.due}`)} is not null and ${sql.ref(`d.${work.due}`)} > '-infinity'
@@ -95,8 +95,8 @@ export async function listDueKinds(
       'shared' in awaited
         ? [sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`, 'due_at']
         : [sql`${dueRows(awaited, now)} d`, awaited.due];
-    // Only the index of due times gives this order. Without it PostgreSQL may read through the
-    // index of each merchant's due rows. EXISTS would ignore the order.
+    // Only the index of due times gives this order. Without the order PostgreSQL may read through
+    // the index of each merchant's due rows. EXISTS would ignore the order.
     return sql`coalesce((select true from ${due} order by ${sql.ref(at)} limit 1), false)`;
   });
   const { rows } = await sql<{ due: boolean[] }>`
@@ -104,7 +104,10 @@ export async function listDueKinds(
   return [...kinds.keys()].filter((_, index) => rows[0]?.due[index]);
 }
 
-/** Merchants with due rows, the longest overdue first. */
+/**
+ * Merchants with due rows, the longest overdue first. If a Citus worker does not answer, the order
+ * holds only within the merchants of each other Citus worker.
+ */
 export async function listMerchantsWithDue(
   db: Handle,
   work: AnyDueWork,
@@ -239,7 +242,10 @@ export async function findNextDue(
   return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
 }
 
-/** The merchant's row that falls due next, with its checkout if it belongs to one. */
+/**
+ * The merchant's row that falls due next, with its checkout if it belongs to one. Null if no row
+ * will fall due by itself.
+ */
 export async function findNextDueRow(
   db: Handle,
   work: AnyDueWork,

@@ -31,8 +31,8 @@ const servePrivileges: Partial<Record<string, string>> = {
 };
 
 /**
- * Columns that give their reader access: secrets, hashes of tokens, and answers and mails
- * that contain them.
+ * Tables that `read` may not read. They hold secrets, hashes of tokens, bank accounts, or answers
+ * and mails that contain secrets.
  */
 const credentials = new Set([
   'client_secrets',

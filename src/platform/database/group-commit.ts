@@ -186,7 +186,7 @@ async function fly<Item, Result>(commits: Commits<Item, Result>): Promise<void> 
   }
 }
 
-/** Settles all items of a batch, or returns why its tenants must be separated. */
+/** Settles or requeues all items of a batch, or returns why its tenants must be separated. */
 async function writeBatch<Item, Result>(
   commits: Commits<Item, Result>,
   batch: Batch<Item, Result>,

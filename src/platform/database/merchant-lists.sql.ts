@@ -8,7 +8,10 @@ import type { Tables } from './tables.ts';
 
 export type ListName = 'checkouts' | 'payment_links' | 'refund_requests' | 'payouts';
 
-/** Reserves numbers in a merchant's list. `created_at` is not before that of any earlier row. */
+/**
+ * Reserves numbers at the end of a merchant's list. `last_created_at` is the time for the new rows:
+ * it is not before the `created_at` of any earlier row.
+ */
 export async function advanceListTotal(
   db: Handle,
   merchant_id: string,
@@ -150,8 +153,8 @@ export async function findManagedOwner(
 }
 
 /**
- * Sets the newest time of a list to its merchant's clock where it is later than that. Returns how
- * many lists it changed.
+ * Sets `last_created_at` of each list to the time on its merchant's clock if it is later than that
+ * time by more than `margin`. Returns how many lists were changed.
  */
 export async function lowerListPositions(
   db: Handle,

@@ -106,9 +106,9 @@ const pauseMilliseconds = 500;
 type Versions = { version: number; oldestProgram: number };
 
 /**
- * Reads the first lines of a migration (decision 0032):
+ * How a migration runs. It says so in comment lines of its file (decision 0032):
  * - `-- concurrently`: its statements run one by one outside a transaction, so that indexes can be
- *   built while the service writes. A statement can be repeated after a crash.
+ *   built while the service writes. Each must be safe to repeat after a crash.
  * - `-- contract 0021`: programs older than migration 21 cannot use the database any more.
  */
 export type Manner = { isConcurrent: boolean; oldestProgram: number | null };
@@ -299,7 +299,7 @@ async function recordMigration(
   const { version, name, hash } = migration;
   if (oldestProgram !== null) {
     // A process that started in the meantime is in the list, or announces itself after the commit.
-    // It then compares versions, and refuses to serve.
+    // In the second case it then compares versions, and refuses to serve.
     await client.query('lock table nodes in share mode');
     await refuseOlderNodes(client, migration, oldestProgram);
   }

@@ -69,8 +69,8 @@ async function announce(
 }
 
 /**
- * Deletes the rows of processes that crashed; any other process deletes its own row when it ends.
- * Each process calls this at its start.
+ * Deletes the rows of processes that crashed and have been silent for a day. A process that stops
+ * deletes its own row.
  */
 async function deleteSilent({ database: { db }, clock }: NodeDeps): Promise<void> {
   const yesterday = timestamp(clock.now().subtract({ hours: 24 }));
@@ -78,7 +78,8 @@ async function deleteSilent({ database: { db }, clock }: NodeDeps): Promise<void
 }
 
 /**
- * The living processes whose program is older than a migration, each as a sentence for operators.
+ * At most twenty living processes whose program is older than a migration, each as text for
+ * operators.
  */
 export async function listOlderNodes(client: pg.ClientBase, version: number): Promise<string[]> {
   const known = await client.query(`select to_regclass('nodes') is not null as found`);

@@ -55,7 +55,10 @@ const due: { table: Table; writtenAt: string[] }[] = [
 
 export type ClockRepair = { list_positions: number; leases: number; due_rows: number };
 
-/** Moves times after `now` back to it, each by its merchant's clock. */
+/**
+ * Moves times back that a node with a wrong clock wrote: leases to `now`, due times and the newest
+ * times of lists to the time on their merchant's clock.
+ */
 export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepair> {
   const repair: ClockRepair = { list_positions: 0, leases: 0, due_rows: 0 };
   for (const table of leasedTables) {

@@ -1,9 +1,9 @@
 import pg from 'pg';
 
-// The driver knows one host per address. With several (`a:5432,b:5432`), this chooses the one that
-// takes writes, as libpq does with `target_session_attrs=read-write`.
+// The driver accepts one host in a URL. With several (`a:5432,b:5432`), this chooses the database
+// server that takes writes, as libpq does with `target_session_attrs=read-write`.
 
-/** The addresses of the servers in one URL, in its order. Null if it is not a URL. */
+/** A URL for each host that `url` names, in the same order. Null if one of them is not a URL. */
 export function serversOf(url: string): string[] | null {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(url);
   if (parts === null) return null;
@@ -20,7 +20,7 @@ function withoutChoice(server: string): string {
   return url.href;
 }
 
-/** How long opening a connection may take, unless its address has a `connect_timeout`. */
+/** How long opening a connection may take, unless its URL has a `connect_timeout`. */
 const connectSeconds = 5;
 
 /** A longer time would be no limit, and timers overflow after 24 days. */
@@ -36,10 +36,7 @@ export function connectMillisecondsOf(url: string): number {
 type Connected = (error: Error | null, client?: pg.Client) => void;
 
 export type Servers = {
-  /**
-   * Its instances connect to the server that the options name, or else to the one that last
-   * accepted a connection.
-   */
+  /** Its instances connect to `server`, a number among the hosts, or else to the current server. */
   Client: new (
     config?: pg.ClientConfig,
     server?: number,
@@ -56,8 +53,8 @@ export type Servers = {
 const nextMilliseconds = 2_000;
 
 /**
- * New connections go to the server that last took one. If it refuses, does not answer or takes no
- * writes, the next connection goes to the next server.
+ * New connections go to the current server. If that server refuses a connection, does not answer or
+ * takes no writes, the next server becomes the current one.
  */
 export function chooseServers(urls: string[]): Servers {
   let current = 0;

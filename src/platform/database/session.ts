@@ -24,8 +24,8 @@ const settings = {
 };
 
 /**
- * The settings that a role needs when its connections go through a pooler: all but the one for
- * Citus.
+ * The settings that a role needs when its connections go through a pooler: those above but the one
+ * for Citus, and a timeout of statements.
  */
 const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   ...settings,

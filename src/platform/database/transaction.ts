@@ -27,8 +27,8 @@ import type { Tables } from './tables.ts';
 export class FateUnknown extends Error {}
 
 /**
- * A write that never left its queue: its deadline passed, or too many others were waiting. Nothing
- * was done.
+ * The work did not begin: its deadline passed while it waited, or too much other work was waiting
+ * or in progress. Nothing was done.
  */
 export class NotBegun extends Error {}
 
@@ -193,8 +193,8 @@ export type Transaction = {
  *
  * With `lockMilliseconds` two errors go to the caller at once, without a retry: a statement that
  * waited longer for a lock (`isLockTimeout`), and a Citus worker that does not answer
- * (`isWorkerAway`). If the transaction takes too long, its connection is closed, and it is retried
- * on another one.
+ * (`isWorkerAway`). If such a transaction takes too long, its connection is closed, and the
+ * transaction is retried on another one.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
