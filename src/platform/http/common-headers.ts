@@ -4,7 +4,7 @@ import { badRequest, presentErrors } from './errors.ts';
 
 /**
  * The headers that every answer begins with; `url` is the address of the application that answers.
- * Pages replace the policy with their own.
+ * Pages replace the content security policy with their own.
  */
 export function commonHeaders(url: string): Record<string, string> {
   const isSecure = url.startsWith('https:');
@@ -29,8 +29,8 @@ export function answerBrokenRequest(
   socket: Socket,
   { url, requestId }: { url: string; requestId: string },
 ): void {
-  // A browser opens connections in advance. It would take an answer on one of them for that of the
-  // request that it sends at this moment.
+  // A browser opens connections in advance. If it sends a request on an unused one at this moment,
+  // it would take our answer for the answer to that request.
   const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
   if (error.code === 'ECONNRESET' || isUnused || !socket.writable) {
     socket.destroy();

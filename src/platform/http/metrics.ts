@@ -50,7 +50,8 @@ export const droppedLogLines = new Counter({
 });
 
 /**
- * Node's own figures. Each collection starts a timer that never ends, so all registries share one.
+ * Node's own figures. Each call of `collectDefaultMetrics` starts a timer that never ends, so all
+ * registries share the figures of one call.
  */
 let node: Registry | null = null;
 function collectNode(): Registry {
@@ -154,7 +155,6 @@ function createEventMetrics(registry: Registry) {
   };
 }
 
-/** Figures from the database, read at each scrape. */
 function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   const reading = createReadings(registry, sources.clock);
   const sizes = reading('table_bytes', sources.listTableBytes);
@@ -192,7 +192,7 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   }
 }
 
-/** Adds the metrics about the readings themselves, and returns a function that begins one. */
+/** Adds the metrics about the readings themselves. Returns a function that adds a reading. */
 function createReadings(registry: Registry, clock: Clock) {
   const registers = [registry];
   const failures = new Counter({
@@ -255,7 +255,6 @@ function addShared<Row extends { value: number }>(
   });
 }
 
-/** Figures of this process. */
 function addProcessGauges(registry: Registry, sources: MetricSources): void {
   const registers = [registry];
   new Gauge({

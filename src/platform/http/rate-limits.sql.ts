@@ -21,7 +21,7 @@ export function postgresRateLimitStore(deps: { database: Database; clock: Clock 
   };
 }
 
-/** If a window ends later than a new one would, a node with a wrong clock wrote it. */
+/** A node with a wrong clock wrote a window that ends over a minute later than a new one would. */
 const hasEnded = `(r.resets_at <= $4 or r.resets_at > excluded.resets_at + interval '1 minute')`;
 
 type Hit = { key: string; windowSeconds: number; weight: number };

@@ -107,7 +107,7 @@ export const declineLimits = {
 
 /** Console requests per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
-/** How much that names people one person may open. More than this counts as reading in bulk. */
+/** How many pages and rows that name people one person may open before it is reading in bulk. */
 const bulkReads = {
   /** Different pages of lists, or of a row that names many people. */
   pages: { max_requests: 100, window_seconds: 3600 },
@@ -144,8 +144,8 @@ const tooManyToday = {
 } satisfies Record<keyof typeof ofMerchantADay, string>;
 
 /**
- * Test callbacks that people send, per person and per merchant. Each is a request to an address
- * that a person typed.
+ * Test callbacks, per person who sends them, and per merchant or intermediary's integration. Each
+ * is a request to a URL that a person typed.
  */
 const testCallbacks = {
   ofPerson: { max_requests: 20, window_seconds: 600 },
@@ -205,8 +205,8 @@ export function createRateLimits(store: RateLimitStore) {
     },
     /**
      * Counts a page of a list, or a row, and returns whether the person now reads in bulk. A page
-     * that is open refreshes itself, so it is counted only once. Call `noteShown` before showing it,
-     * to remember that the page was counted.
+     * that is open refreshes itself, so it is counted only once. Call `noteShown` before you show
+     * the page or the row, to remember that it was counted.
      */
     async bulkRead(
       of: keyof typeof bulkReads,

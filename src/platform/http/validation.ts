@@ -247,7 +247,10 @@ function isEmailAddress(text: string): boolean {
   );
 }
 
-/** An absolute http or https URL that the parser leaves unchanged. */
+/**
+ * Whether a text is an absolute http or https URL. Refuses white space, control characters,
+ * backslashes and a third slash, which the parser would silently change.
+ */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/(?!\/)[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
 }
