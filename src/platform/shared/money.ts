@@ -27,8 +27,9 @@ export function decimal(cents: number): string {
 }
 
 /**
- * Reads `1500`, `R 1 500,00` or `1,500.5` as cents. Returns null if the text is not an amount. Only
- * groups of three digits are thousands: `150,5` must not become ten times as much.
+ * Reads `1500`, `R 1 500,00` or `1,500.5` as cents. Returns null if the text is not an amount, or
+ * is one of more than ten digits before the cents. Only groups of three digits are thousands:
+ * `150,5` must not become ten times as much.
  */
 export function centsIn(text: string): number | null {
   const match = /^[A-Za-z]{0,3}\s*(\d+|\d{1,3}(?:[\s.,']\d{3})+)(?:[.,](\d{1,2}))?$/.exec(text);

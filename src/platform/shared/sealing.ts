@@ -30,7 +30,7 @@ export type Sealing = {
   open(sealed: Buffer, context: string): string;
   /** Whether this was sealed under the current master key, with the current cipher. */
   isCurrent(sealed: Buffer): boolean;
-  /** Whether one of the configured master keys opens it. */
+  /** Whether this was sealed under one of the configured master keys. */
   isKnown(sealed: Buffer): boolean;
   /** A deterministic, unguessable, opaque token for some ids. */
   tokenFor(ids: Buffer): string;

@@ -84,7 +84,7 @@ export async function* writePdf(
     size: 'A4',
     // The bottom margin is 0, because this module itself decides where pages end.
     margins: { top: page.margin, left: page.margin, right: page.margin, bottom: 0 },
-    // With null the library adds no default font. It would not be embedded.
+    // With null the library adds no default font, which it would not embed.
     font: null as never,
     lang: about.language,
     displayTitle: true,
@@ -144,7 +144,7 @@ export class Pdf {
     this.#y += lines.length * size * lineSpacing;
   }
 
-  /** An image, with its name as the text for screen readers. It keeps its shape. */
+  /** An image, in its own proportions. Screen readers leave it out. */
   image(content: Buffer, fit: { width: number; height: number }): void {
     this.#artifact(() =>
       this.#doc.image(content, page.margin, this.#y, { fit: [fit.width, fit.height] }),
