@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { endSpan, type Span, type Tracer } from './trace.ts';
 
-/** Records a span for each request, without its address or body: both can identify a shopper. */
+/** Records a span for each request, without its URL or body: both can identify a shopper. */
 export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
   const spans = new WeakMap<object, Span>();
   app.addHook('onRequest', async (request) => {
