@@ -1,8 +1,8 @@
 /** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
 /**
- * After this many unanswered requests in a row, new shoppers get another gateway. This lasts until
- * `doubtMs` after the last of them.
+ * After this many unanswered requests in a row, new shoppers get another gateway, until `doubtMs`
+ * after the last unanswered request.
  */
 const doubtfulFailures = 3;
 const doubtMs = 60_000;
@@ -12,7 +12,7 @@ const pauseMsMax = 30_000;
 /**
  * Stops asking a gateway that does not answer. All times are in milliseconds on a monotonic clock.
  *
- * Closed: requests pass. After `failuresMax` of them in a row without an answer it opens.
+ * Closed: requests pass. After `failuresMax` in a row without an answer, the breaker opens.
  * Open: no request passes until the pause is over.
  * Probing: one request has passed after the pause. Its answer closes the breaker. Without an answer
  * the breaker opens again, for twice as long.

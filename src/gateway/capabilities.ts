@@ -1,6 +1,6 @@
 /**
- * The largest `refundMin` of any gateway. Every refund is split by this one, so that even a command
- * that does not know the gateways splits it in the same way.
+ * The largest `refundMin` of any gateway. Every refund is split by this minimum, so that even a
+ * command that does not know the gateways splits a refund in the same way.
  */
 export const commonRefundMin = 100;
 
@@ -13,14 +13,14 @@ export type Capabilities = {
   /** How many refunds a payment can have, and for how many days. Null if there is no limit. */
   refundsMax: number | null;
   refundDays: number | null;
-  /** Whether it reports its fees and the movements of its balance. */
+  /** Whether the gateway reports its fees and the movements of the account's balance. */
   knowsFees: boolean;
-  /** How many times a minute it asks the acquirer about a payment. Null if there is no limit. */
+  /** How many times a minute the gateway may ask the acquirer about a payment. Null if any. */
   lookUpsPerMinute: number | null;
   /** The amount that is held for a moment to verify a card, in cents. Zero if nothing is held. */
   verificationAmount: number;
-  /** Whether it stores evidence with a dispute before the bank gets it. */
+  /** Whether the gateway can store evidence with a dispute without sending it to the bank. */
   stagesEvidence: boolean;
-  /** Whether it sends us events. The settings then have its webhook secret. */
+  /** Whether the gateway sends us events. The settings then have its webhook secret. */
   sendsEvents: boolean;
 };

@@ -11,7 +11,7 @@ export type GatewayName = string & { readonly [isName]: true };
 export const mainGateway = 'main' as GatewayName;
 
 /**
- * The text as a name, or null if it is not a valid one. Names occur in settings and in addresses.
+ * The text as a name, or null if it is not a valid one. Names occur in settings and in URLs.
  */
 export const gatewayName = (text: string): GatewayName | null =>
   /^[a-z][a-z0-9]{0,19}$/.test(text) ? (text as GatewayName) : null;

@@ -52,7 +52,7 @@ export type Gateway = {
   /** Looks up a payment. Only this answer counts after a challenge, a timeout or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
-  /** Finds the payment of an attempt whose reference never reached us, or null. */
+  /** Finds an attempt's payment if its reference never reached us. Null if there is none. */
   findPayment(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },
@@ -75,8 +75,9 @@ export type Gateway = {
   /**
    * Voids a payment that holds money, or that waits for a card or for the bank's challenge. After
    * that it cannot be confirmed. The outcome `challenge` means that it was not voided, because the
-   * bank may still approve the challenge. `decline` says that there was nothing to void, because the
-   * card had been declined. Voiding a payment twice is not an error.
+   * bank may still approve the challenge. `captured` means that its money was taken before.
+   * `decline` says that there was nothing to void, because the card had been declined. Voiding a
+   * payment twice is not an error.
    */
   void(payment: {
     key: string;
@@ -100,7 +101,8 @@ export type Gateway = {
 
   /**
    * The card that the shopper entered, by the token of the card form. It is neither charged nor
-   * stored. The members of the result are null if the gateway gives no tokens.
+   * stored. The members of the result are null if the gateway gives no tokens, or does not know
+   * this one.
    */
   enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
@@ -187,8 +189,8 @@ export type Gateway = {
   ): Promise<void>;
 
   /**
-   * Returns the event's id and the dispute that it announces, or null if its signature is not the
-   * gateway's.
+   * Returns the event's id and the dispute that it announces. Null if the event cannot be read or
+   * its signature is not the gateway's, or if the settings have no webhook secret.
    */
   readEvent(
     raw: Buffer,
@@ -267,7 +269,7 @@ export type Decline = {
   reason: DeclineReason;
   /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
-  /** The gateway's code (or that of `amountRefused`) and the network's; null if there is none. */
+  /** The gateway's code (or that of `amountRefused`) and the card network's; null if none. */
   code?: string | null;
   network_code?: string | null;
   /** The declined card (`cardKeyOf`); absent if unknown, null if only its reference is gone. */
@@ -336,7 +338,7 @@ export type PaymentState =
       capture_before: Timestamp;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
-      /** Null if the network or the gateway gave none. */
+      /** Null if the card network or the gateway gave none. */
       scheme: SchemeData | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
@@ -349,7 +351,7 @@ export type PaymentState =
       card: HeldCard;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
-      /** Null if the network or the gateway gave none. */
+      /** Null if the card network or the gateway gave none. */
       scheme: SchemeData | null;
     }
   | { outcome: 'voided'; payment_ref: string };
@@ -363,7 +365,7 @@ export type CardVerification =
       card: HeldCard & { card_ref: string };
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
-      /** Null if the network or the gateway gave none. */
+      /** Null if the card network or the gateway gave none. */
       scheme: SchemeData | null;
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
@@ -417,7 +419,7 @@ export type RefundOrigin = { id: string; amount: number; created_at: Timestamp }
 /** The gateway's record of a payment, a refund, a dispute or a movement of its balance. */
 export type GatewayRecord = {
   reference: string;
-  /** Our id in the record's metadata. */
+  /** Our id for an attempt or a refund; for a dispute, its payment's reference. Null if unknown. */
   own_id: string | null;
   checkout_id: string | null;
   /** The amount that was taken, held, refunded or withdrawn. */
@@ -475,7 +477,10 @@ export type RefundState = {
  * use. The caller records the request as unfinished and finds out later what happened.
  */
 export class OutcomeUnknown extends Error {
-  /** `no_answer`: the gateway failed or did not answer. `too_many`: it asks for fewer requests. */
+  /**
+   * `no_answer`: the gateway failed or did not answer. `too_many`: it asks for fewer requests.
+   * `undecided`: anything else.
+   */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;

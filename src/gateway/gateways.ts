@@ -32,7 +32,7 @@ export type Gateways = {
   findStandIn(name: GatewayName, merchant: ChosenGateways): GatewayName | null;
 };
 
-/** The card form of a gateway; null if the settings do not have it. */
+/** The card form of a gateway; null if the settings do not have this gateway. */
 export const findCardEntry = (gateways: Gateways, name: GatewayName): CardEntry | null =>
   gateways.names.includes(name) ? gateways.of(name).cardEntry : null;
 

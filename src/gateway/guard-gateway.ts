@@ -53,8 +53,8 @@ export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName):
 }
 
 /**
- * Checks before every call whether the account is the right one, and before those that move money
- * whether it may move. Throws `MoneyStopped` if not.
+ * Checks before each call whether the account is the right one and, if the call moves money,
+ * whether money may move. Throws `MoneyStopped` if not.
  */
 export const guardGateways = (gateways: Gateways, money: MoneyProblem): Gateways =>
   eachGateway(gateways, (gateway, name) => {

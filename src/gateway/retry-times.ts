@@ -27,7 +27,7 @@ export function mayBeInFlight(asked_at: Timestamp, now: Temporal.Instant): boole
 
 /**
  * When to ask again about an unknown outcome: after 5 seconds, doubling up to 10 minutes. After a
- * day the gateway is asked every hour, because an operator must look at it.
+ * day the gateway is asked every hour: by then only an operator can settle the outcome.
  */
 export function nextRetryAt(now: Temporal.Instant, attempts: number): Temporal.Instant {
   const seconds = Math.min(5 * 2 ** Math.min(attempts, 10), attempts < 150 ? 600 : 3_600);

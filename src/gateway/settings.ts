@@ -14,9 +14,9 @@ export type GatewaySettings = {
   environment: 'sandbox' | 'production';
   secretKey: string;
   publicKey: string;
-  /** The address of the gateway's API. If absent, the adapter's own default. */
+  /** The URL of the gateway's API. If absent, the adapter's own default. */
   apiUrl?: string;
-  /** The address of the card form's script. If absent, the adapter's own default. */
+  /** The URL of the card form's script. If absent, the adapter's own default. */
   scriptUrl?: string;
   /** The origins of the card form's frames. If absent, the script's own. */
   frameOrigins?: string[];

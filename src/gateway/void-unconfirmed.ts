@@ -1,6 +1,6 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown, type PaymentState } from './gateway.ts';
 
-/** Whether a payment waits for the shopper or their bank, with or without an address to ask at. */
+/** Whether a payment waits for the shopper or their bank, even if the gateway gives no URL. */
 export const isUnconfirmed = (state: PaymentState): boolean =>
   state.outcome === 'begun' ||
   state.outcome === 'challenge' ||

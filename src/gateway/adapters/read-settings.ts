@@ -26,7 +26,7 @@ export const gatewayLimits = (settings: GatewaySettings): GatewayLimits =>
 export const capabilitiesOf = (settings: GatewaySettings) =>
   adapters[settings.protocol].capabilities(settings);
 
-/** The settings of all adapters that are secrets. */
+/** The names of all adapters' settings that are secrets. */
 export const secretNames = Object.values(adapters).flatMap(({ names }) => [
   names.secretKey,
   names.webhookSecret,

@@ -99,7 +99,7 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
   };
 }
 
-/** The server has one code for every wrong value, and one for every other precondition. */
+/** Messages that refuse an amount. The codes do not tell an amount from any other wrong value. */
 const amountMessage = /^(Invalid value provided: amount$|amount should not be more than )/;
 
 /** Beyond this number of payments, the ones that were asked about first are forgotten. */

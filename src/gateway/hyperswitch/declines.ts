@@ -92,7 +92,7 @@ function reasonOf(standard: string, network: string, code: string): DeclineReaso
   );
 }
 
-/** The gateway passes on the network's advice in its own words: `retry_after_4_days`. */
+/** The gateway may put the card network's advice in its own words: `retry_after_4_days`. */
 function adviceOf(action: string, adviceCode: string | null | undefined): { wait_hours?: number } {
   const [, count, unit] = /^retry_after_(\d{1,3})_(hour|day)s?$/.exec(action) ?? [];
   if (count === undefined) return waitOf(adviceCode);

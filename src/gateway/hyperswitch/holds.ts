@@ -22,9 +22,10 @@ const cancellable = [
 const voidReason = 'the payment is not needed';
 
 /**
- * Cancels a payment that was just read. If it has ended, its state tells how. One that the bank may
- * still approve stays as it is: the server would cancel it only in its own tables. An approval
- * would hold or take the money all the same, and with most acquirers the server would never say so.
+ * Cancels a payment that was just read. If the payment has ended, its state tells how. A payment
+ * that the bank may still approve stays as it is: the gateway's server would cancel it only in the
+ * server's own tables. An approval would hold or take the money all the same, and with most
+ * acquirers the server would never say so.
  */
 export async function cancel(
   api: HyperswitchApi,

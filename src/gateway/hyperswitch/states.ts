@@ -104,7 +104,7 @@ function undecided(payment: Payment) {
   if (isBegun && client_secret) {
     return { outcome: 'begun', payment_ref, session: { client_secret } } as const;
   }
-  // Without an address, the card form itself shows the bank's challenge.
+  // Without a URL, the card form itself shows the bank's challenge.
   const isChallenged = payment.status === 'requires_customer_action';
   if (isChallenged && url) return { outcome: 'challenge', payment_ref, url } as const;
   const asks = isBegun || isChallenged ? ({ asks_shopper: true } as const) : {};
@@ -224,8 +224,8 @@ function heldCard(payment: Payment): HeldCard {
 const results: Record<string, string> = { success: 'authenticated', failed: 'failed' };
 
 /**
- * Null if the acquirer itself authenticates the shopper, because the gateway reports nothing about
- * that.
+ * Null if nothing was authenticated, or if the acquirer itself authenticated the shopper, about
+ * which the gateway reports nothing.
  */
 function authenticationOf({
   external_authentication_details: details,

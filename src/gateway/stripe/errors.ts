@@ -29,8 +29,8 @@ export function isTokenRefused(error: unknown): boolean {
 }
 
 /**
- * Whether the key was used with other parameters: by a process with another address or master key,
- * or before the database was restored from a backup.
+ * Whether the key was used with other parameters: by a process with another public URL or master
+ * key, or before the database was restored from a backup.
  */
 export function isOtherRequest(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeIdempotencyError && error.statusCode === 400;

@@ -60,7 +60,7 @@ export async function createIntent(
   });
 }
 
-/** The payment that an earlier request made for an attempt, if it matches the request. */
+/** The payment that an earlier request made for an attempt, or null. Throws if they differ. */
 async function findSameIntent(
   api: StripeApi,
   payment: NewPayment,

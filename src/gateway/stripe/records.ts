@@ -95,7 +95,10 @@ const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
 /** Transactions with these sources are compared as charges, refunds and disputes. */
 const comparedSources = new Set(['charge', 'refund', 'dispute']);
 
-/** A movement of the balance is `taken` if no other record of the run explains it. */
+/**
+ * A movement of the balance is `taken` unless another record of the run explains it, or it is a fee
+ * of the account or the account owner's own money.
+ */
 function transactionRecord(moved: Stripe.BalanceTransaction): GatewayRecord {
   const { source, currency, type } = moved;
   const of = typeof source === 'object' && source !== null ? source : null;
