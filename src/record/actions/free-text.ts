@@ -15,7 +15,7 @@ export class FreeText {
 }
 
 export type ActionText = {
-  /** The path of the text in the details: the names of its members, joined by dots. */
+  /** The path of the text in the details: the members that lead to it, joined by dots. */
   field: string;
   digest: Buffer;
   /** Without it a short text could be guessed from its digest. It is erased with the text. */

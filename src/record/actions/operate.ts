@@ -102,7 +102,7 @@ export type Share = { merchant_id: string; details: object };
 /**
  * The merchants that an action is for, each with the details for its audit. A person who belongs to
  * several merchants acts on behalf of those that the action concerns, or of none if it concerns the
- * person themselves.
+ * person themselves. The service's staff act on behalf of none.
  */
 function sharesOf(
   deps: Pick<OperatorDeps, 'origin'>,
@@ -196,7 +196,7 @@ export async function operate<T>(
     });
     committed = result;
     const written = changed.writes && writeTogether(db, changed.writes);
-    // This only prevents an unhandled rejection. After a failed write the server refuses the rest.
+    // This only prevents an unhandled rejection: after a failed write PostgreSQL refuses the rest.
     written?.catch(() => {});
     for (const { row, texts } of rows) {
       const isLast = row === rows.at(-1)?.row;

@@ -19,10 +19,10 @@ type Actor = {
 };
 
 /**
- * People by their ids, as a reader of these merchants (or of all, if null) knows them. Each person
- * is shown with the access to the reader's merchants that they accepted, or else their first. The
- * service's staff have no merchants, so a merchant that guesses their e-mail address and invites
- * them does not see a name.
+ * People by their ids, as a reader of these merchants (or of all, if null) knows them. The staff of
+ * the service are shown with their access to all merchants, so a merchant that guesses their e-mail
+ * address and invites them does not see a name. Other people are shown with the access to the
+ * reader's merchants that they accepted, or else their first.
  */
 export async function listActors(
   db: Handle,

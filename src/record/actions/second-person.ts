@@ -4,11 +4,11 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
  * Refuses a person who may not be an approver yet, at each step of a decision that needs two
- * people, and where the review of refunds is lifted. They may approve only once their passkey and
- * their access have been the same for some time. By then others will have noticed a person who took
- * over a colleague's account or invited themselves under a second e-mail address. A merchant's
- * administrator could invite such an address unnoticed, so people whom they gave access may be
- * approvers only once the service's own staff has confirmed them. At the command line nothing is
+ * people, and where the review of refunds is lifted. A person may approve only once their passkey
+ * and their access have been the same for some time. By then others will have noticed a person who
+ * took over a colleague's account or invited themselves under a second e-mail address. A merchant's
+ * administrator could invite such an address unnoticed, so a person who got access from one may
+ * approve only once the service's own staff has confirmed them. At the command line nothing is
  * refused: its users are as powerful as root anyway.
  */
 export function mustBeApprover(deps: ActingDeps): void {

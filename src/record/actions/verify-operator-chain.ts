@@ -5,9 +5,9 @@ import { type ChainEnd, findChainEnd, listChainLinks } from './operator-chain.sq
 export type ChainDifference = {
   /**
    * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
-   * `text`: a text of an action was changed, or is missing without having been erased. `tail`: the
-   * last actions were deleted, or the end of the chain was changed. `anchor`: a hash that was noted
-   * earlier is not in the chain.
+   * `text`: a text of an action was changed or added, or is missing without having been erased.
+   * `tail`: the last actions were deleted, or the end of the chain was changed or deleted.
+   * `anchor`: a hash that was noted earlier is not in the chain.
    */
   kind: 'changed' | 'missing' | 'text' | 'tail' | 'anchor';
   number: number | null;
