@@ -98,7 +98,8 @@ export async function listKnownAlerts(db: Handle, ids: string[]): Promise<Set<st
 }
 
 /**
- * Whether a merchant has an alert of this kind, raised after `since`, that no operator has closed.
+ * Whether a merchant has an alert of this kind that was raised after `since`, is not closed and has
+ * `said` in its text.
  */
 export async function hasAlertSince(
   db: Handle,
@@ -130,7 +131,7 @@ async function findAlert(db: Handle, kind: AlertKind, detail: string): Promise<s
   return row?.id ?? null;
 }
 
-/** The newest alert of this kind whose text starts with one of these texts, or null. */
+/** The id of the newest alert of this kind whose text starts with one of these, or null. */
 export async function findAlertThatStarts(
   db: Handle,
   kind: AlertKind,
@@ -209,7 +210,7 @@ export async function moveAlertClosed(
     .execute();
 }
 
-/** Open alerts of some kinds, the oldest first, that follow a given alert. */
+/** Alerts of some kinds that are not closed and follow a given alert, the oldest first. */
 export async function listOpenAlerts(
   db: Handle,
   kinds: AlertKind[],
@@ -241,8 +242,8 @@ export async function moveAlertsEnded(
 }
 
 /**
- * Locks some open alerts in order to close them. Leaves out those on which a transaction in flight
- * relies (`lockOpenAlert`).
+ * Locks those of some alerts that are not closed, in order to close them. Leaves out those on which
+ * a transaction in flight relies (`lockOpenAlert`).
  */
 export const lockAlertsToEnd = (db: Handle, ids: string[]): Promise<Alert[]> =>
   db
@@ -256,8 +257,9 @@ export const lockAlertsToEnd = (db: Handle, ids: string[]): Promise<Alert[]> =>
     .execute();
 
 /**
- * Whether an alert of this kind about a row is open. It stays open until the caller's transaction
- * ends, so that its cause cannot seem to have ended meanwhile.
+ * Whether a merchant has an alert of this kind, about a row if one is given, that is not closed.
+ * The alert stays so until the caller's transaction ends, because its cause must not seem to have
+ * ended meanwhile.
  */
 export async function lockOpenAlert(
   db: Handle,

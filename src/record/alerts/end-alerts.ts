@@ -4,9 +4,9 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { type Alert, lockAlertsToEnd, moveAlertsEnded } from './alert.sql.ts';
 
 /**
- * Closes those of these alerts whose cause has ended. The cause is looked at under their locks, so
- * that what begins at this moment finds them either open for good or closed. Returns how many were
- * closed.
+ * Closes the alerts among these whose cause has ended, and returns how many were closed. The cause
+ * is checked while the alerts are locked. So a transaction that relies on an alert
+ * (`lockOpenAlert`) finds the alert either closed, or open until the transaction ends.
  */
 export async function endAlerts(
   deps: { database: Database; clock: Clock },

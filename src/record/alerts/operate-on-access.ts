@@ -4,9 +4,9 @@ import { insertNotice } from './alert.sql.ts';
 
 /**
  * Makes an operator's change that takes access away. A restored database does not know the changes
- * that were made after its backup. So each one is also logged and posted to the operators' own
- * address, where it survives. It is an alert that is already closed, because there is nothing to do
- * (decision 0097).
+ * that were made after its backup. So each change is also logged and posted to the operators' own
+ * URL, where it survives. The post is an alert that is already closed, because there is nothing to
+ * do (decision 0097).
  */
 export async function operateOnAccess<T>(
   deps: OperatorDeps & { log?: Logger },

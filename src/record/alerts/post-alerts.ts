@@ -14,7 +14,7 @@ export type AlertDeps = {
   database: Database;
   clock: Clock;
   log: Logger;
-  /** The operator's own address for alerts; null when alerts are only logged and listed. */
+  /** The operator's own URL for alerts; null when alerts are only logged and listed. */
   alertWebhookUrl: string | null;
   /** The key that signs posts. Null in a sandbox without one. */
   alertWebhookSecret: string | null;
@@ -32,7 +32,10 @@ const pauseSecondsMax = 3600;
  */
 const unloggedHours = 7 * 24;
 
-/** Posts due alerts to the operator's own address. An alert that is refused becomes due again. */
+/**
+ * Posts due alerts to the operator's own URL. An alert that is refused becomes due again, except
+ * after its last attempt. Without a URL, logs the alerts that have no log line yet.
+ */
 export async function postAlerts(deps: AlertDeps): Promise<number> {
   const url = deps.alertWebhookUrl;
   const now = deps.clock.now();
@@ -45,8 +48,9 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
 }
 
 /**
- * Without `ALERT_WEBHOOK_URL` the log is all that survives a restore. The service logs the alerts that it
- * raises itself. The command line has no log, so its alerts are logged here (decision 0097).
+ * Without `ALERT_WEBHOOK_URL` the log is all that survives a restore. The service logs the alerts
+ * that it raises itself. The command line has no log, so its alerts are logged here (decision
+ * 0097).
  */
 async function logAlerts(deps: AlertDeps, now: Temporal.Instant): Promise<number> {
   const since = timestamp(now.subtract({ hours: unloggedHours }));

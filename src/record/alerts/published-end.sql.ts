@@ -2,7 +2,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { ChainEnd } from '#record/actions/operator-chain.sql.ts';
 
-/** An end of the chain that was posted to the operator's own address. */
+/** An end of the chain that was posted to the operator's own URL. */
 export type PublishedEnd = ChainEnd & { on_date: string; at: Timestamp };
 
 /** Records the end of the chain for a day. Returns false if the day already has one. */

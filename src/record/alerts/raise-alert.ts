@@ -8,7 +8,8 @@ import { type Origin, personOf } from '#record/actions/operate.ts';
 import { closedByService, insertAlert } from './alert.sql.ts';
 
 /**
- * Records something that an operator must see, as a permanent row and a log line. Returns its id.
+ * Records something that an operator must see, as a permanent row and a log line. Returns the id of
+ * the row.
  */
 export async function raiseAlert(
   deps: { clock: Clock; random: Random; log: Logger; origin?: Origin },

@@ -2,7 +2,7 @@ import { repairClock as repairRows } from '#platform/database/repair-clock.sql.t
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import { advanceLateAlerts } from './alert.sql.ts';
 
-/** Undoes what a node with a wrong clock did to rows that others rely on. */
+/** Undoes what a node with a wrong clock did to rows that other nodes rely on. */
 export async function repairClock(deps: OperatorDeps, operator: string) {
   return await operate(deps, operator, 'database repair-clock', async (db, now) => {
     const repaired = await repairRows(db, now);
