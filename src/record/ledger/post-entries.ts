@@ -50,7 +50,7 @@ export async function postEntries(
   await insertEntries(db, rowsOf(deps, of, entries));
 }
 
-/** Entries to be written together with other rows. They must not be sales. */
+/** Entries to be written together with other rows, or null. They must not be sales. */
 export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[]) =>
   entries.length === 0 ? null : insertEntryRows(rowsOf(deps, of, entries));
 
@@ -60,7 +60,7 @@ export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 
 /** One UPDATE moves this many entries in a second or two. A payout may have half a million. */
 export const entriesTogether = 10_000;
 
-/** Turns all entries older than `before` into lines of a payout. Returns the number of lines. */
+/** Turns all open entries older than `before` into lines of a payout. Returns how many. */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },

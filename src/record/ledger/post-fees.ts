@@ -10,9 +10,9 @@ import { type AccountFee, type GatewayFee, movements } from './posting.ts';
 type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
 
 /**
- * Posts the gateway's fees that are not posted yet, and returns how many. Each transaction counts
- * once. The fees do not affect the merchants' books, because a merchant's own terms decide what it
- * pays us.
+ * Posts the gateway's fees that are not posted yet, and returns how many. Each transaction of the
+ * gateway counts once. The fees do not affect the merchants' books, because a merchant's own terms
+ * decide what it pays us.
  */
 export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<number> {
   if (fees.length === 0) return 0;

@@ -65,8 +65,9 @@ export async function settleMovements(
 }
 
 /**
- * The effects of movements that reverse a sale, or undo such a reversal, to be written with them.
- * The books are read beforehand, under the lock of the checkout.
+ * The effects of movements that reverse a sale, or undo such a reversal, to be written with the
+ * movements. Null if there are none, or if the merchant has no terms. The books are read
+ * beforehand, under the lock of the checkout.
  */
 export function changesOf(
   deps: { random: Random },

@@ -177,8 +177,9 @@ export function reverseRefund(sale: SaleState, refund_id: string | null, amount:
 }
 
 /**
- * The entry for a change of a dispute's fee, or null. A fee that the gateway returns is returned
- * with the VAT that was charged on it, up to what the merchant was charged.
+ * The entry for a change of a dispute's fee. A fee that the gateway returns is returned with the
+ * VAT that was charged on it, up to what the merchant was charged. Null if that leaves nothing to
+ * charge or return.
  */
 export function disputeFeeAmounts(
   { vat_basis_points }: Pick<Terms, 'vat_basis_points'>,
