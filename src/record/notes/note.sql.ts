@@ -33,8 +33,8 @@ export async function insertNote(db: Handle, note: Note): Promise<Note> {
 }
 
 /**
- * Locks a checkout against an erasure, and returns when it was erased. A foreign key does not lock
- * it: a note that is inserted during an erasure would stay.
+ * Locks a checkout against an erasure, and returns when it was erased, or null. A foreign key does
+ * not lock it: a note that is inserted during an erasure would stay.
  */
 export async function lockErasure(
   db: Handle,
