@@ -36,12 +36,15 @@ export type MerchantRow = MerchantProfile & {
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
-  /** The language of its statements. */
+  /** The language of the merchant's statements, and of mails with its payment links. */
   language: Language;
   four_eyes_above: OwnThreshold;
   /** Whether an integration that acts for it has ever asked for events (decision 0033). */
   has_events: boolean;
-  /** The gateway for new checkouts and the one that stands in for it. Null follows the default. */
+  /**
+   * The gateway for new checkouts, and the one that stands in for it. If `gateway` is null, the
+   * default is chosen.
+   */
   gateway: GatewayName | null;
   second_gateway: GatewayName | null;
 };

@@ -74,8 +74,7 @@ async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
   function next(): string | undefined {
     const [id] = queue;
     if (id === undefined || stopping?.aborted) return undefined;
-    // Every merchant gets one turn, however late it is. No further turns begin after the end of the
-    // round.
+    // Every merchant gets one turn, even after the end of the round. No further turns begin then.
     if (served.has(id) && deps.clock.monotonic() >= end) return undefined;
     queue.delete(id);
     served.add(id);

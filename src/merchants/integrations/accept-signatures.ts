@@ -23,8 +23,8 @@ export function needsAcceptance(posts: SignedPost[]): boolean {
 
 /**
  * Returns the integrations whose unsigned POSTs must be refused because an earlier POST was signed.
- * An unsigned POST locks its integration, so it either commits before the first signed one or sees
- * it.
+ * An unsigned POST locks its integration, so it either commits before the first signed POST or sees
+ * that signing has become mandatory.
  */
 export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<Set<string>> {
   const touched = posts

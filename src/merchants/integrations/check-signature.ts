@@ -66,8 +66,8 @@ async function findSigningRequired(deps: Deps, integration_id: string): Promise<
 /**
  * The contract requires the refusal to show the expected signature. The same key signs callbacks,
  * so an attacker with only the client secret could have us sign a forged callback. We therefore
- * show it only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005).
- * Requests for which it is shown are kept for the signature doctor.
+ * show the signature only for bodies of this endpoint's own shape, and only 30 times an hour
+ * (decision 0005). Requests for which it is shown are kept for the signature doctor.
  */
 async function refuseSignature(
   deps: Deps,

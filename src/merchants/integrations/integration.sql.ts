@@ -51,9 +51,9 @@ export async function findIntegration(db: Handle, id: string): Promise<Integrati
 }
 
 /**
- * Locks in order of id, so that two transactions cannot deadlock. FOR NO KEY UPDATE, because FOR
- * UPDATE would block every insert that references the integration, and such an insert may hold
- * locks that we need next.
+ * Locks in order of id, so that two transactions cannot deadlock. The lock is not FOR UPDATE, which
+ * would block every insert that references the integration, and such an insert may hold locks that
+ * we need next.
  */
 export async function lockIntegrations(db: Handle, ids: string[]): Promise<Integration[]> {
   return await db

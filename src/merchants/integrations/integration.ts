@@ -73,9 +73,9 @@ export function readCredential(text: string): {
 }
 
 /**
- * The key that signs callbacks now. `keys` are those in force, newest first. During a rotation it
- * is the old key until the integration has signed with the new one, so that a receiver never gets a
- * callback signed with a key that it does not have yet (decision 0005).
+ * The key that signs callbacks now, of the keys in force, which are given newest first. During a
+ * rotation the old key signs until the integration has signed with the new one, so that a receiver
+ * never gets a callback signed with a key that it does not have yet (decision 0005).
  */
 export function currentSigningKey<Key extends { first_used_at: string | null }>(
   inForce: Key[],

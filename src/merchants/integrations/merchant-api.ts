@@ -56,7 +56,7 @@ declare module 'fastify' {
  * The steps of every endpoint of the merchant API before its handler, in this order: recognise the
  * caller, count the request, read the body, check the signature. For an intermediary's POST the
  * body is read before the request is counted, because the body names the merchant whose window
- * counts. Only large bodies are counted first.
+ * counts. Large bodies have a limit of their own, which is counted first.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -185,7 +185,7 @@ export const ListQuery = {
   ),
 };
 
-/** Filters that only an intermediary's list takes or refuses. */
+/** The filter that an intermediary's list needs, and its refusals. */
 export const managedMerchantFilter = {
   querystring: Type.Object({
     [merchantFilter]: Type.String({

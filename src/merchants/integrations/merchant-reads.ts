@@ -14,7 +14,7 @@ import { type Links, presentLinks } from '#platform/http/pagination.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type MerchantApiDeps, merchantFilter, readListRequest } from './merchant-api.ts';
 
-// The steps shared by all endpoints that read checkouts, refunds and payouts.
+// The steps shared by all endpoints that read checkouts, payment links, refunds and payouts.
 
 /**
  * For an intermediary: the managed merchant that owns a row. Null if there is no such row, or if

@@ -9,7 +9,7 @@ const requestsMax = 1_000_000_000;
 const windowSecondsMax = 86_400;
 
 /**
- * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
+ * Replaces the usual limit for one endpoint of one integration (decision 0007). A window that has
  * begun keeps its end; the number of requests allowed in it changes at once. The service bears the
  * load, so only a person with `mayRaiseLimits` may raise a limit.
  */
