@@ -70,7 +70,7 @@ export async function moveAuditProved(
     .execute();
 }
 
-/** The range of the next checkouts after an id, in the order of their ids. */
+/** The range of the next checkouts after an id, in the order of their ids. Null if none follow. */
 export async function findSlice(
   db: Handle,
   after: string,
@@ -87,7 +87,7 @@ export async function findSlice(
 
 /**
  * The range of the next merchants after an id. It ends after a number of merchants, or earlier if
- * they have many checkouts. The books of one merchant cannot be split.
+ * they have many checkouts. The books of one merchant cannot be split. Null if no merchants follow.
  */
 export async function findMerchantSlice(
   db: Handle,
