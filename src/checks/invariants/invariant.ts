@@ -21,7 +21,7 @@ export type RowInvariants = {
 export type RowInvariant = {
   name: string;
   description: string;
-  /** True for a row that violates the invariant. */
+  /** The SQL condition that is true for a row that violates the invariant. */
   violated: string;
   /** The columns that explain a violation. */
   shows: string[];

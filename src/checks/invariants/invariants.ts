@@ -85,7 +85,7 @@ export async function findDifferences(
     // PostgreSQL cannot estimate how many ids lie in a range, nor how many checkouts the rows in it
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
     // would sort what a hash table groups in half the time. It expects many rows of any range in a
-    // large table, so it would compile such a plan (JIT), which takes longer than running it.
+    // large table, so it would compile the plan (JIT), which takes longer than running the plan.
     const settings = ['enable_nestloop', 'enable_sort', 'jit'];
     const isOff = settings.map((name) => `set local ${name} = off`);
     await client.query([...isOff, ...planOnce(client)].join('; '));
