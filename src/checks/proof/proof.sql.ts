@@ -13,7 +13,8 @@ export type RecordedExport = {
 };
 
 /**
- * The exports after a number in the chain, in order. Reading a file again counts as an export too.
+ * The exports of at least one payout after a number in the chain, in order. Reading a file again
+ * counts as an export too.
  */
 export async function listRecordedExports(
   db: Handle,
@@ -32,8 +33,8 @@ export async function listRecordedExports(
 }
 
 /**
- * Exported payouts that no recorded export names. A payout that the bank paid before a restore has
- * no export here, because only its payment was recorded.
+ * The references of exported payouts that no recorded export names. Leaves out a payout that the
+ * bank paid before a restore: only its payment was recorded, so it has no export here.
  */
 export async function listUnrecordedExports(db: Handle, limit: number): Promise<string[]> {
   const { rows } = await sql<{ reference: string }>`
