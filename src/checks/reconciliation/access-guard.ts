@@ -6,9 +6,9 @@ import { isOpenHere, moveAccessServer, readAccessServer, readServer } from './ac
 
 /**
  * Decides whether sessions, links and tokens are accepted (decision 0097). In a restored database
- * those that ended after the backup are valid again. A restore changes the server's identifier or
- * timeline, but a failover does so too. After either, access opens only once the gateways were
- * compared, or an operator has confirmed it.
+ * those that ended after the backup are valid again. A restore changes the database server's
+ * identifier or timeline, but a failover does so too. After either, access opens only once the
+ * gateways were compared, or an operator has confirmed it.
  */
 export type AccessGuard = {
   /** Why access is closed, in words for operators; null if it is open. */
@@ -19,7 +19,8 @@ const accessWaits =
   'No one can sign in or act at the moment: the database runs on another server than before and may be a restored backup, so it is compared with the gateways first. If a gateway does not answer, or money is stopped, an operator reviews people and credentials, then opens access at the command line: `tranche operators confirm`.';
 
 /**
- * How often a process reads the server's identity, and how often it does so while access is closed.
+ * How often a process reads the database server's identity, and how often it does so while access
+ * waits to be opened.
  */
 const lookMilliseconds = 10_000;
 const waitingMilliseconds = 1_000;
@@ -57,7 +58,7 @@ export function createAccessGuard(
     if (waits && !waited) graceUntil = lookedAt + graceMilliseconds;
     isOpen = !waits || lookedAt < graceUntil;
     // The first look compares nothing, because after a failover the money guard may use the row of
-    // the former server for up to a second. The guard also logs why a gateway did not answer.
+    // the former server for up to a second. The money guard logs why a gateway did not answer.
     if (!waits || !waited) return;
     const compared = compare().catch(() => false);
     if (isOpen) return;

@@ -3,7 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * The server on which access was opened last, and the one that is answering now (decision 0097).
+ * The database server on which access was opened last, and the one that is answering now (decision
+ * 0097).
  */
 export type AccessServer = {
   /** Null in a new database, where nothing has been revoked yet. */
@@ -17,10 +18,10 @@ export const isOpenHere = ({ access_server, current_server }: AccessServer): boo
   access_server === null || access_server === current_server;
 
 /**
- * The server that answers. A restored cluster begins a new timeline, and so does a standby that
- * takes over. A dump that is restored into another server, or under another name, has another
- * system identifier or database. This is a separate statement, because Citus may run other
- * statements on any node.
+ * The identity of the database server that answers. A restored cluster begins a new timeline, and
+ * so does a standby that takes over. A dump that is restored into another server, or under another
+ * name, has another system identifier or database. This is a separate statement, because Citus may
+ * run other statements on any node.
  */
 export async function readServer(db: Handle): Promise<string> {
   const { rows } = await sql<{ current_server: string }>`

@@ -9,9 +9,9 @@ const marginMinutes = 5;
 const pagesMax = 1_000;
 
 /**
- * Finds the first payment or refund since the last heartbeat that the gateway made for this service
- * but the database does not know; null if the database knows all of them. A row is committed before
- * the gateway is called, so a record without a row was lost.
+ * Finds a payment or refund since the last heartbeat that the gateway made for this service but the
+ * database does not know, and returns its reference. Null if the database knows all of them. A row
+ * is committed before the gateway is called, so the row of a record without one was lost.
  */
 export async function findLost(
   { database, gateway, name }: { database: Database; gateway: Gateway; name: GatewayName },

@@ -16,9 +16,9 @@ export type DatabaseHeartbeat = {
   server: string | null;
   stopped_at: Timestamp | null;
   stopped_reason: string | null;
-  /** The server that is answering now. */
+  /** The database server that is answering now. */
   current_server: string;
-  /** Whether one of these gateways was last compared on another server. */
+  /** Whether one of the gateways that were asked for was last compared on another server. */
   has_moved: boolean;
 };
 
@@ -71,7 +71,8 @@ export async function listUsedGateways(
 }
 
 /**
- * Claims the next heartbeat. Returns false if it is not due, or if another process is making it.
+ * Claims the next heartbeat. Returns false if it is not due, if another process has claimed it, or
+ * if money is stopped.
  */
 export async function claimHeartbeat(
   db: Handle,

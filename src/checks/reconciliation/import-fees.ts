@@ -41,9 +41,12 @@ type Fee = {
 
 export type ImportedFees = {
   rows: number;
-  /** Fees that this import posted. The others were posted before, or belong to unknown payments. */
+  /** Fees that this import posted. The others were posted before, are unknown or conflict. */
   posted: number;
-  /** How many payments this service does not know, and the first of them. */
+  /**
+   * How many fees are of payments that this service does not know, or that were in another
+   * currency, and the first of these payments.
+   */
   unknown: number;
   unknown_payments: string[];
   /** How many rows have the id of another fee, and the first of these ids. */

@@ -35,8 +35,8 @@ import {
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
  * what the gateways have done since. So money moves at a gateway only once this process has
- * compared the database's heartbeat with that gateway's. It stops at all gateways, in all
- * processes, when one of them is ahead.
+ * compared the database's heartbeat with that gateway's. Money stops at all gateways, in all
+ * processes, when one gateway is ahead.
  */
 export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /**
@@ -45,7 +45,7 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
    * would have failed the same way.
    */
   problem: MoneyProblem['problem'];
-  /** Asks and throws like `problem`. Once the account has been compared, it reads no row. */
+  /** Asks and throws like `problem`. Once the account is known to be right, it reads no row. */
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;

@@ -1,8 +1,8 @@
 import type { Heartbeat } from '#gateway/gateway.ts';
 import type { DatabaseHeartbeat } from './gateway-heartbeat.sql.ts';
 
-// Decides from what the database and the gateway know whether money must stop (decision 0097). Each
-// function returns the reason, or null if money may move.
+// Decides from what the database and the gateway know whether money must stop (decision 0097). An
+// `explain…` function returns the reason to stop, or null if it finds none.
 
 export function explainAhead(
   { id, heartbeat }: Pick<DatabaseHeartbeat, 'id' | 'heartbeat'>,

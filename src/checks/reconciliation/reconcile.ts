@@ -72,7 +72,7 @@ type Range = {
   gateway?: GatewayName;
 };
 type Recorder = Omit<RecordingDeps, 'gateway'>;
-/** Called after each batch. */
+/** Called after each batch, with the number of records that were read so far. */
 type Progress = (checked: number) => void | Promise<void>;
 
 /**

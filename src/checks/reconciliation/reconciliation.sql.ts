@@ -269,7 +269,10 @@ export async function recordPages(
   );
 }
 
-/** Differences that are neither recorded nor reported, the oldest record first. */
+/**
+ * Differences that are not recorded, reported or blocked yet: the oldest record first, but disputes
+ * last.
+ */
 export async function listOpenDifferences(
   client: Client,
   run_id: string,
@@ -318,7 +321,10 @@ export async function moveDifference(
 /** A run may have noted millions of records. Each statement deletes at most this many. */
 const notesBatchSize = 10_000;
 
-/** Ends a run and deletes its notes. Its differences are alerts by now. */
+/**
+ * Ends a run and deletes its differences, which are recorded or alerts by now. Deletes the
+ * references that were seen by ended runs, and by runs that began more than a week ago.
+ */
 export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
   await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
   await client.query('delete from reconciliation_differences where run_id = $1', [run_id]);

@@ -16,7 +16,7 @@ import { settleInFlight } from './settle-in-flight.ts';
 
 /** A hold that was made in the days before the backup may have been captured or voided since. */
 const marginDays = 8;
-/** How many days are read if the database has no heartbeat to count from. */
+/** How many days are read if there is no heartbeat to count from, and money is not stopped. */
 const ordinaryDays = 40;
 
 /**

@@ -36,7 +36,7 @@ export async function reportDifference(
   // alert does not count. The reason is not compared, because a continued run may find another
   // reason: the payment is paused by then.
   const starts = why === null ? [`${subject} `] : [`${what} ${cannotRecord}`];
-  // An alert that was raised when there was only one gateway does not name it.
+  // An alert that was raised when there was only one gateway does not name that gateway.
   if (why === null && !isAlone) starts.push(`The gateway's ${record} `);
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (

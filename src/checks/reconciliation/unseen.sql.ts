@@ -33,9 +33,9 @@ export function* daysOf({
 
 /**
  * Payments, holds, refunds and disputes of ours that the gateway must have but did not list: the
- * record belongs to this span, and we knew it before the run began. A payment is as old as its
- * attempt, or as its collection if it has none. A dispute may be older than our row, but not older
- * than its payment.
+ * record belongs to this span, and we knew it before the run began. Lists at most a thousand. A
+ * payment is as old as its attempt, or as its collection if it has no attempt. A dispute may be
+ * older than our row, but not older than its payment.
  */
 export async function listUnseen(
   client: Client,

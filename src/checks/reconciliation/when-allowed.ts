@@ -4,8 +4,8 @@ import type { Clock } from '#platform/shared/clock.ts';
 const pausesMax = 6;
 
 /**
- * Calls `read`. While the gateway answers that it gets too many requests, repeats the call after
- * ever longer waits.
+ * Calls `read`. While the gateway answers that it gets too many requests, repeats the call up to
+ * six times, after ever longer waits.
  */
 export async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
   for (let pauses = 0; ; pauses += 1) {
