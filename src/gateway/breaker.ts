@@ -27,8 +27,8 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
   let failedAt = Number.NEGATIVE_INFINITY;
   return {
     /**
-     * Whether a new shopper may be sent to this gateway. A shopper who is sent after the pause acts
-     * as a probe.
+     * Whether a new shopper may be sent to this gateway. A shopper who is sent once `doubtMs` is
+     * over acts as a probe.
      */
     isAnswering: (now: number): boolean => failures < doubtfulFailures || now - failedAt >= doubtMs,
     isOpen: (now: number): boolean => probesAt !== null && (isProbing || now < probesAt),

@@ -15,7 +15,7 @@ export type Capabilities = {
   refundDays: number | null;
   /** Whether the gateway reports its fees and the movements of the account's balance. */
   knowsFees: boolean;
-  /** How many times a minute the gateway may ask the acquirer about a payment. Null if any. */
+  /** How often a minute the gateway asks the acquirer about a payment. Null if without limit. */
   lookUpsPerMinute: number | null;
   /** The amount that is held for a moment to verify a card, in cents. Zero if nothing is held. */
   verificationAmount: number;

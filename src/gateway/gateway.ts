@@ -272,7 +272,10 @@ export type Decline = {
   /** The gateway's code (or that of `amountRefused`) and the card network's; null if none. */
   code?: string | null;
   network_code?: string | null;
-  /** The declined card (`cardKeyOf`); absent if unknown, null if only its reference is gone. */
+  /**
+   * The declined card (`cardKeyOf`). Absent if the gateway does not describe the card; null if only
+   * the stored reference to the card is gone.
+   */
   card_key?: string | null;
   /** How many hours the card network asks to wait before a retry; absent if it does not ask. */
   wait_hours?: number;

@@ -34,7 +34,8 @@ export const stripeSettings: AdapterSettings = {
 
   /**
    * Stripe allows 100 requests a second in live mode and 25 in test mode, and in both 25 to one
-   * endpoint. Several processes share that; if they exceed it, Stripe answers 429 and they pause.
+   * endpoint. Several processes share these limits. If they exceed one, Stripe answers 429 and they
+   * pause.
    */
   limits({ secretKey, testGateway }) {
     if (testGateway) return { requestsPerSecond: null };

@@ -24,9 +24,7 @@ export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
   patient: undefined,
 };
 
-/**
- * Requests queue here while the database does not answer. Beyond this many, new ones fail at once.
- */
+/** While this many items have no answer yet, further ones fail at once. */
 export const queuedMax = 10_000;
 
 /**

@@ -3,7 +3,7 @@ import pg from 'pg';
 // The driver accepts one host in a URL. With several (`a:5432,b:5432`), this chooses the database
 // server that takes writes, as libpq does with `target_session_attrs=read-write`.
 
-/** A URL for each host that `url` names, in the same order. Null if one of them is not a URL. */
+/** A URL for each host that `url` names, in the same order. Null if `url` is none of PostgreSQL. */
 export function serversOf(url: string): string[] | null {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(url);
   if (parts === null) return null;

@@ -11,10 +11,10 @@ export type FurtherAddress = {
 };
 
 /**
- * Listens on every address of a host and returns those after the first, which `app.close()` does
- * not close. Fastify would make a second server for the second address of `localhost`: one without
- * our handlers, for which `app.close()` does not wait, and whose failure to listen it ignores
- * (decision 0134).
+ * Listens on the addresses of a host (`addressesOf`) and returns those after the first, which
+ * `app.close()` does not close. Fastify would make a second server for the second address of
+ * `localhost`: one without our handlers, for which `app.close()` does not wait. Fastify would also
+ * ignore a failure of that server to listen (decision 0134).
  *
  * An address that this machine does not have is skipped, unless it is the only one.
  */

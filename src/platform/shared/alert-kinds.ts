@@ -3,7 +3,7 @@
  * its cause has ended (`close-ended-alerts.ts`). `by a person`: only a person can judge that
  * nothing is left to do. `as a difference`: also by a person, among the gateway's differing
  * records. `at once`: it is closed from the start, and only posted to the operator's webhook and
- * logged, because the rows that it is about have their own list.
+ * logged, because nothing is left to do or the rows that it is about have their own list.
  */
 export const alertKinds = {
   payment_overdue: 'by itself',

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * Free ports of this machine, all different. Other programs could take them before we do, which is
- * unlikely: they are below the range from which systems take ports for outgoing connections. In
- * that range, a client that connects while its server is down can connect to itself.
+ * Free ports of this machine, all different. Other programs could take the ports before we do,
+ * which is unlikely: the ports are below the range from which systems take ports for outgoing
+ * connections. In that range, a client that connects while its server is down can connect to
+ * itself.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

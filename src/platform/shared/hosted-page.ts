@@ -1,4 +1,4 @@
-// Links and texts that the operator's settings add to the pages of shoppers.
+// The operator's settings for the pages of shoppers.
 
 export const cardBrands = ['visa', 'mastercard', 'amex'] as const;
 export type CardBrand = (typeof cardBrands)[number];

@@ -9,7 +9,7 @@ type Query = (...args: unknown[]) => unknown;
 export function traceStatements(target: { query: unknown }): void {
   const query = (target.query as Query).bind(target);
   target.query = (...args: unknown[]) => {
-    // The pool passes a callback to its connection, which would run outside the current span.
+    // The pool's own `query` has a span already. It passes a callback to the connection's.
     if (typeof args.at(-1) === 'function') return query(...args);
     const [first] = args;
     const text = typeof first === 'string' ? first : ((first as { text?: string }).text ?? '');

@@ -131,7 +131,7 @@ export async function findChainEnd(db: Handle): Promise<ChainEnd | null> {
 export type ChainLink = {
   number: number;
   hash: Buffer;
-  /** The hash that the action should have after `before`. */
+  /** The hash that the action should have, by its content and the hash of the action before it. */
   expected: Buffer;
   /** Whether its texts match its digests. An erased text keeps its digest. */
   has_own_texts: boolean;

@@ -50,7 +50,7 @@ export async function postEntries(
   await insertEntries(db, rowsOf(deps, of, entries));
 }
 
-/** Entries to be written together with other rows, or null. They must not be sales. */
+/** Entries to write together with other rows; null if there are none. They must not be sales. */
 export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[]) =>
   entries.length === 0 ? null : insertEntryRows(rowsOf(deps, of, entries));
 
