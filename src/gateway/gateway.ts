@@ -405,8 +405,8 @@ export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'trans
 export type RecordKind = (typeof recordKinds)[number];
 
 /**
- * A database's heartbeat as it last wrote it to the gateway (decision 0097). `count` is how many
- * times the database had raised it by then.
+ * The heartbeat that a database last wrote to the gateway (decision 0097). `count` is how many
+ * times the database had raised its heartbeat by then.
  */
 export type Heartbeat = {
   heartbeat_ref: string;

@@ -26,7 +26,7 @@ const asksAnyAccount = new Set<keyof Gateway>(['listHeartbeats', 'writeHeartbeat
 /** Whether requests may be sent (decision 0097). */
 export type MoneyProblem = {
   /**
-   * Why no money may move at one gateway, or at all of them; null if it may move. A shopper's
+   * Why no money may move at one gateway, or at all of them; null if money may move. A shopper's
    * attempt asks before it begins.
    */
   problem(gateway?: GatewayName): Promise<string | null>;

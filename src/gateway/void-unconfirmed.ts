@@ -8,8 +8,8 @@ export const isUnconfirmed = (state: PaymentState): boolean =>
 
 /**
  * Voids payments that are waiting for the shopper or their bank but have no attempt here, because a
- * restored database has lost it. The shopper could confirm such a payment after another one has
- * paid the same instalment.
+ * restored database has lost the attempt. The shopper could confirm such a payment after another
+ * one has paid the same instalment.
  */
 export async function voidUnconfirmed(
   gateway: Gateway,

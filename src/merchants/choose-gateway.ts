@@ -5,8 +5,9 @@ import { findMerchantRow, lockMerchant, moveGateways } from './merchant.sql.ts';
 import type { MerchantRow } from './merchant.ts';
 
 /**
- * Chooses the gateway for a merchant's new checkouts, and the one that stands in for it while it
- * does not answer. Existing checkouts keep the gateway that they began with (decision 0029).
+ * Chooses the gateway for a merchant's new checkouts, and the second gateway that stands in while
+ * the first does not answer. Existing checkouts keep the gateway that they began with (decision
+ * 0029).
  */
 export async function chooseGateways(
   deps: OperatorDeps,

@@ -3,9 +3,9 @@ import type { Payment } from './answers.ts';
 import { attemptIn, checkoutIn } from './ids.ts';
 
 // The facts that the adapter states when it creates a payment, and believes later. A shopper's
-// browser has the publishable key and the session's secret, and with these the server lets it
-// replace the metadata when it confirms. So metadata is written for people, and never read. The
-// server takes the ids and the description only from a request with the secret key.
+// browser has the publishable key and the session's secret, with which it may replace the metadata
+// when it confirms a payment. So metadata is written for people, and never read. The server takes
+// the ids and the description only from a request with the secret key.
 
 type OwnWords = {
   attempt_id: string | null;

@@ -163,8 +163,8 @@ export function undecidedError(what: string, payment: Payment): OutcomeUnknown {
 }
 
 /**
- * The state of a payment that stores a card. Its amount is zero, or a small hold that is voided
- * once it has verified the card.
+ * The state of a payment that stores a card. Its amount is zero, or that of a small hold that is
+ * voided once the card is verified.
  */
 export function verificationState(payment: Payment, now: Timestamp): CardVerification {
   const { payment_ref: _, ...state } = paymentState(payment, now);

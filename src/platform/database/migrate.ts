@@ -106,7 +106,7 @@ const pauseMilliseconds = 500;
 type Versions = { version: number; oldestProgram: number };
 
 /**
- * How a migration runs. It says so in comment lines of its file (decision 0032):
+ * How a migration runs, as comment lines of its file say (decision 0032):
  * - `-- concurrently`: its statements run one by one outside a transaction, so that indexes can be
  *   built while the service writes. Each must be safe to repeat after a crash.
  * - `-- contract 0021`: programs older than migration 21 cannot use the database any more.

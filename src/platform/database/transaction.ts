@@ -229,8 +229,8 @@ export function transaction<T>(
       if (options.isPlannedOnce) begin.push(...planOnce(client));
       client.query(begin.join('; ')).catch(() => {});
       // The COMMIT of a transaction that wrote nothing does not wait for a standby. This lock
-      // counts as a write. So if the server requires a standby, it confirms what the body finds
-      // before we report it.
+      // counts as a write. So if the server requires a standby, the standby confirms what the body
+      // finds before we report that.
       if (maybeCommitted && !options.isReadOnly)
         await client.query('select from installation for key share');
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);

@@ -23,8 +23,8 @@ export type SealingCipher = (typeof sealingCiphers)[number];
  */
 export type Sealing = {
   /**
-   * Encrypts a secret for the database. `context` names its row, so that it cannot be opened in
-   * another row.
+   * Encrypts a secret for the database. `context` names its row, so that the sealed value cannot
+   * be opened in another row.
    */
   seal(secret: string, context: string): Buffer;
   open(sealed: Buffer, context: string): string;

@@ -25,7 +25,7 @@ export type Alert = {
 };
 
 /**
- * Which operator handles an alert. It is open until an operator takes it, and ends when it is
+ * Which operator handles an alert. An alert is open until an operator takes it, and ends when it is
  * closed. The ids are those of people at the console. A name without an id was only stated at the
  * command line.
  */

@@ -14,8 +14,8 @@ import {
 
 /**
  * An operator takes an alert, so that others know that it is being handled. An operator who may not
- * close it may not take it either, because it would look as if they were handling it. A repeated
- * call changes nothing.
+ * close an alert may not take it either, because others would wait for them. A repeated call
+ * changes nothing.
  */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
@@ -45,7 +45,7 @@ export async function closerOf(deps: OperatorDeps, db: Handle, operator: string)
 /**
  * Why this operator may not take or close an alert, or null. If an operator's action raised the
  * alert, another operator has to see it. A person may not handle an alert about themselves, because
- * the operator who caused it may be signed in as them.
+ * the operator who caused the alert may be signed in as that person.
  */
 export function explainBadCloser(
   alert: Pick<Alert, 'caused_by' | 'caused_person_id' | 'subject_id'>,

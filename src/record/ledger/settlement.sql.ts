@@ -182,8 +182,8 @@ export async function sumOpenEntries(
 type Lines = { lines: number; before: Timestamp; max: number };
 
 /**
- * Puts the oldest open entries into a payout or a statement. They are numbered after the `lines`
- * lines that it already has. Returns how many entries were put there.
+ * Puts the oldest open entries into a payout or a statement, which already has `lines` lines, and
+ * numbers them after those. Returns how many entries were put there.
  */
 async function moveOldest(
   db: Handle,
