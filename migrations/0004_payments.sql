@@ -95,9 +95,10 @@ create unique index payment_attempts_in_flight on payment_attempts (merchant_id,
 -- At most one attempt becomes the outcome.
 create unique index payment_attempts_outcome on payment_attempts (merchant_id, checkout_id)
   where status = 'authorised';
--- A payment at the gateway pays for one attempt, whatever the gateway says of it.
+-- A payment at the gateway pays for one attempt on the plan, whatever the gateway says of it. That may
+-- be the hold of the first payment, if it was captured after it counted as lapsed.
 create unique index payment_attempts_paid_by on payment_attempts (payment_ref, merchant_id)
-  where status in ('authorised', 'charged');
+  where status = 'charged';
 create index payment_attempts_due on payment_attempts (due_at) where due_at is not null;
 create index payment_attempts_due_of_merchant on payment_attempts (merchant_id, due_at)
   where due_at is not null;

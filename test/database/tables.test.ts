@@ -284,9 +284,9 @@ test('the database refuses statements that break a rule of amounts, statuses or 
       /payment_attempts_outcome/,
     ],
     [
-      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null,
-         settled_at = created_at;
-       ${again('payment_attempts', "purpose = 'plan_payment', status = 'charged', customer_ref = 'c'")}`,
+      `update payment_attempts set purpose = 'plan_payment', status = 'charged', customer_ref = 'c',
+         payment_ref = 'p', due_at = null, settled_at = created_at;
+       ${again('payment_attempts', 'number = 2')}`,
       /payment_attempts_paid_by/,
     ],
     ['update instalments set amount = 0', /instalments_amount_check/],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import type { Gateway } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import { customerId, paymentId } from '#gateway/hyperswitch/ids.ts';
@@ -62,6 +62,9 @@ const begin = async (shopper: Shopper, term = 3): Promise<PayPage> => {
 
 const enter = (page: PayPage, card = visa, more = {}) =>
   confirmInSession(paying.gateway.url, page.card_session?.client_secret ?? '', card, more);
+
+const refsOf = async (shopper: Shopper) =>
+  (await shopper.rows('instalments')).map(({ payment_ref }) => payment_ref).filter(Boolean);
 
 const statuses = async (shopper: Shopper) =>
   (await shopper.attempts()).map(({ status }) => status).join();
@@ -296,9 +299,6 @@ describe('a shopper whose browser says that the first payment pays the whole pla
     return shopper;
   }
 
-  const refsOf = async (shopper: Shopper) =>
-    (await shopper.rows('instalments')).map(({ payment_ref }) => payment_ref).filter(Boolean);
-
   test('pays each of the others on the plan page', async () => {
     const shopper = await forged();
     const acting = await actingOn(paying, shopper);
@@ -339,6 +339,40 @@ describe('a shopper whose browser says that the first payment pays the whole pla
     await paying.pass({ months: 3 });
     assert.equal(new Set(await refsOf(shopper)).size, 3);
     assert.equal((await shopper.live()).length, 3);
+  });
+});
+
+describe('a hold that was captured although it counted as lapsed', () => {
+  /** Lets the hold of a first payment lapse here. Then the gateway says that it was captured. */
+  async function lapsed(t: TestContext, term: number) {
+    const shopper = await paying.shopper();
+    assert.equal((await shopper.pay(term)).status, 'successful');
+    const payment_ref = (await shopper.attempts())[0]?.payment_ref ?? '';
+    const gateway = paying.service.deps.gateways.of(mainGateway);
+    const held = await gateway.payment(paying.account.merchant.forGateway(), payment_ref);
+    assert.equal(held.outcome, 'authorised');
+    paying.clock.advance({ days: 8 });
+    await paying.work();
+    const { amount } = (await shopper.rows('instalments')).find(({ number }) => number === 1);
+    t.mock.method(gateway, 'listInstalmentPayments', async () => [
+      { ...held, outcome: 'captured', amount, attempt_id: '' },
+    ]);
+    return { shopper, payment_ref };
+  }
+
+  test('is recorded by the collector, which charges nothing', async (t) => {
+    const { shopper, payment_ref } = await lapsed(t, 3);
+    await paying.pass({ days: 1 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+    assert.deepEqual(await refsOf(shopper), [payment_ref]);
+  });
+
+  test('is recorded when the shopper wants to pay, who pays nothing', async (t) => {
+    const { shopper, payment_ref } = await lapsed(t, 1);
+    assert.deepEqual(await planOf(shopper), ['1 overdue']);
+    const acting = await actingOn(paying, shopper);
+    assert.equal((await acting.pay('late', { card: mastercard })).attempt?.status, 'done');
+    assert.deepEqual(await refsOf(shopper), [payment_ref]);
   });
 });
 

@@ -122,7 +122,8 @@ async function findCharge(
   const { id, checkout_id, instalment, amount } = collection;
   const wanted = { customer_ref, checkout_id, instalments: [instalment] };
   const listed = await gateway.listInstalmentPayments(time, wanted);
-  const states = await leaveOutUsed(deps.database.db, collection, listed);
+  const row = { ...collection, instalments: [instalment] };
+  const states = await leaveOutUsed(deps.database.db, row, listed);
   // Declined charges took nothing, and holds of the first payment are not charges.
   for (const state of states) {
     if (state.outcome === 'processing' && !isUnconfirmed(state)) {

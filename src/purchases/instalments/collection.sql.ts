@@ -165,9 +165,13 @@ export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id 
 /** The references that already pay for a collection or attempt other than the one with this id. */
 export async function listPaidElsewhere(
   db: Handle,
-  { merchant_id, id }: { merchant_id: string; id: string },
+  { merchant_id, id, instalments }: { merchant_id: string; id: string; instalments: number[] },
   payment_refs: string[],
 ): Promise<string[]> {
+  // The hold of the first payment pays for that payment, even if it counted as lapsed for a time.
+  const paid: ('authorised' | 'charged')[] = instalments.includes(1)
+    ? ['charged']
+    : ['authorised', 'charged'];
   const rows = await db
     .selectFrom('collections')
     .select('payment_ref')
@@ -182,7 +186,7 @@ export async function listPaidElsewhere(
         .where('merchant_id', '=', merchant_id)
         .where('payment_ref', 'in', payment_refs)
         .where('id', '<>', id)
-        .where('status', 'in', ['authorised', 'charged']),
+        .where('status', 'in', paid),
     )
     .execute();
   return rows.flatMap(({ payment_ref }) => payment_ref ?? []);

@@ -8,7 +8,7 @@ import { listPaidElsewhere } from './collection.sql.ts';
  */
 export async function leaveOutUsed<State extends PaymentState>(
   db: Handle,
-  row: { merchant_id: string; id: string },
+  row: { merchant_id: string; id: string; instalments: number[] },
   states: State[],
 ): Promise<State[]> {
   const captured = states.filter(({ outcome }) => outcome === 'captured');

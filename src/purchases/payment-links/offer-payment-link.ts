@@ -84,7 +84,7 @@ export async function offerPaymentLink(
     const { id, amount, reusable, expires_at } = link;
     const refusal = content.mail && !earlier ? await queueLinkMail(deps, db, merchant, link) : null;
     if (refusal !== null) throw new OperatorError(`The mail ${refusal}.`);
-    const mailed = content.mail === true;
+    const mailed = content.mail === true && !earlier;
     const details = { merchant_id, amount, reusable, expires_at, ...(mailed && { mailed }) };
     return { subject_id: id, merchant_id, details, result: id };
   });

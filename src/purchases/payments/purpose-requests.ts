@@ -9,7 +9,7 @@ import {
   RequestRefused,
   type Statement,
 } from '#gateway/gateway.ts';
-import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
+import { isUnconfirmed, voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { leaveOutUsed } from '#purchases/instalments/unused-payments.ts';
 import type { Answer } from './choose-step.ts';
@@ -121,7 +121,7 @@ const planPayment: Requests = {
     if (captured.length > 1) throw new RequestRefused('the payments were already paid, in parts');
     if (first !== undefined) return paid(ask, first);
     const others = states.filter(({ attempt_id }) => attempt_id !== attempt.id);
-    if (others.some(({ outcome }) => outcome === 'processing')) {
+    if (others.some((state) => state.outcome === 'processing' && !isUnconfirmed(state))) {
       throw new OutcomeUnknown('another payment of the same instalments is processing');
     }
     // The shopper could still approve these payments, so they are voided.
