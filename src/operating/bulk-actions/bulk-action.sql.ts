@@ -53,7 +53,6 @@ export async function findBulkActionOfAny(db: Handle, id: string): Promise<BulkA
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The lock is held until the transaction ends. */
 export async function lockBulkAction(db: Handle, id: string): Promise<BulkAction | null> {
   const query = db.selectFrom('bulk_actions').selectAll().where('id', '=', id).forUpdate();
   return (await query.executeTakeFirst()) ?? null;
@@ -80,7 +79,7 @@ export async function listBulkActions(
   return await selectOwn(db, reader).orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Claims the bulk action that has waited longest. Bulk actions do not belong to a merchant. */
+/** Claims the bulk action that has been due longest. Returns null if none is due. */
 export async function claimBulkAction(
   db: Handle,
   { lease, leased_until, now }: Lease,

@@ -29,8 +29,8 @@ export type BulkActionActor = {
 };
 
 /**
- * Selects the rows that the bulk action acts on. It is fixed at the start. A null filter matches
- * any row.
+ * Selects the rows that the bulk action acts on. The selection is fixed at the start. A null filter
+ * matches any row.
  */
 export type BulkActionWanted =
   | { ids: string[]; bank_reference?: string }
@@ -45,14 +45,14 @@ export type BulkAction = {
   wanted: BulkActionWanted;
   created_at: Timestamp;
   finished_at: Timestamp | null;
-  /** Null if there were too many to count when it began. */
+  /** Null if the bulk action began with too many items to count. */
   total: number | null;
   done: number;
   failed: number;
   problems: BulkActionProblem[];
   /**
-   * Why it ended before its last item: a person stopped it, its session ended, or a merchant was
-   * lost.
+   * Why the bulk action ended before its last item: an operator stopped it, its session ended, or
+   * its access lost a merchant. Null if it did not.
    */
   stopped: string | null;
   position: string | null;
@@ -70,7 +70,10 @@ export function readApproval(item: string): { id: string; account: number | null
   return { id, account: account === 'none' ? null : Number(account) };
 }
 
-/** Reads an item of `refunds approve`. `asFirst`: the person read that their approval is the first. */
+/**
+ * Reads an item of `refunds approve`. `asFirst` is true if the person read that theirs is the first
+ * of two approvals.
+ */
 export function readReview(item: string): { id: string; asFirst: boolean } {
   const [id = '', first] = item.split(':');
   return { id, asFirst: first === 'first' };

@@ -50,9 +50,10 @@ const reasons = {
 const turnSeconds = 3;
 
 /**
- * Continues the bulk action that has waited longest, until it is finished or its turn is over. If
- * the turn ends first, it is due again, behind the bulk actions that waited in the meantime.
- * Returns 0 if there is nothing left to do now.
+ * Continues the bulk action that has been due longest, until it is finished or its turn is over. If
+ * the turn ends first, it is due again, behind the others that were due. Returns 1 after a turn.
+ * Returns 0 if access is closed, if no bulk action is due, if this process is stopping or lost the
+ * claim, and after an error.
  */
 export async function runBulkActions(
   deps: BulkActionDeps,
@@ -114,9 +115,9 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // If the process dies here, one item is repeated: the first of the next claim. A repeated
-      // approval is refused, and a callback is delivered once more, which every receiver has to
-      // expect.
+      // If the process dies during an item, the next claim begins by repeating that item. A
+      // repeated approval is refused, and a callback is delivered once more, which every receiver
+      // has to expect.
       const isFirst = progress.position === bulkAction.position;
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
@@ -187,8 +188,8 @@ async function findAllowed(
 }
 
 /**
- * Acts on one item. Returns why that was refused, or null. The first item of a claim may have been
- * done by a process that died, which is not a failure.
+ * Acts on one item. Returns why the action did not succeed, or null. The first item of a claim may
+ * have been done by a process that died, which is not a failure.
  */
 async function attempt(
   deps: BulkActionDeps,
