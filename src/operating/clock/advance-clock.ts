@@ -64,8 +64,8 @@ export async function advanceClock(
 }
 
 /**
- * Moves the clock and does what falls due on the way. When it returns, every process has the new
- * time.
+ * Moves the clock and does what falls due on the way. When this function returns, every process has
+ * the new time.
  */
 export async function moveClock(
   deps: ClockDeps,
