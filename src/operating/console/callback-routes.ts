@@ -45,7 +45,7 @@ export const callbackRoutes: ConsoleRoute[] = [
       const wanted = {
         merchant_ids: merchant === undefined ? own : [merchant],
         host,
-        // Callbacks that are exhausted later are not part of this action.
+        // Callbacks that are created later are not part of this action.
         until_id: deps.random.uuid(),
       };
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
 /**
- * `__Host-` makes browsers refuse the cookie without TLS, or from another host. The name has no
- * prefix over plain http, where browsers differ on it. The settings allow plain http only on this
- * machine. Cookies ignore the port, so two consoles or two sandboxes on this machine could end each
- * other's sessions. To prevent this, the name of a cookie on this machine contains the port
- * (decision 0072).
+ * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Over plain http the
+ * name has no prefix, because browsers treat the prefix differently there. The settings allow plain
+ * http only on this machine. Cookies ignore the port, so two consoles or two sandboxes on this
+ * machine could end each other's sessions. To prevent this, the name of a cookie on this machine
+ * contains the port (decision 0072).
  */
 export function cookieName(url: string): string {
   const { protocol, hostname, port } = new URL(url);

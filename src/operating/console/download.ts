@@ -33,7 +33,7 @@ export type Download = {
   policy?: string;
 };
 
-/** Text, or the bytes of a PDF. */
+/** A part of a text, or of a file that is not text. */
 type Piece = string | Buffer;
 type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 

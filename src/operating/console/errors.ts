@@ -29,8 +29,8 @@ export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in fi
 export const forbidden = (message = 'Your roles do not allow this. Ask an administrator.') =>
   new ConsoleError(403, 'forbidden', message);
 /**
- * This is also the answer for rows outside of the person's scope, so that it does not reveal that
- * they exist.
+ * This is also the answer for rows outside of the person's scope, so that the answer does not
+ * reveal that these rows exist.
  */
 export const notFound = (message = 'There is nothing here.') =>
   new ConsoleError(404, 'not_found', message);

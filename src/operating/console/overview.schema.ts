@@ -39,7 +39,10 @@ export const OverviewQuery = Type.Object({
 /** GET /api/overview. All sums are in one currency. */
 export const Overview = Type.Object({
   counts: Counts,
-  /** When the oldest refund that is waiting for review was created. */
+  /**
+   * When the oldest refund that is waiting for review was created. Null if there is none, or if the
+   * person may not read refunds.
+   */
   oldest_refund_at: nullable(Time),
   /** Null if the person may not read payments. */
   overdue_amount: nullable(Cents),
@@ -49,11 +52,12 @@ export const Overview = Type.Object({
   /** The largest lead of a merchant's clock over the real one, in a sandbox. */
   clock_ahead_ms: Type.Integer(),
   /**
-   * The result of the continuous check of the books. `proved_at` is when it last finished a pass.
-   * Null if the person may not read differences, because the check covers all merchants.
+   * The result of the continuous check of the books. `proved_at` is when the check last finished a
+   * pass. `books` is null if the person may not read differences, because the check covers all
+   * merchants.
    */
   books: nullable(Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) })),
-  /** The current day on the merchant's clock that is furthest ahead. */
+  /** The current day on whichever merchant's clock is furthest ahead. */
   today: Day,
   /** One entry for each day of the period, oldest first; empty days are zeros. */
   days: Type.Array(
@@ -87,7 +91,10 @@ export const Overview = Type.Object({
   due: Type.Array(Type.Object({ day: Day, amount: Cents })),
   /** The charts include everything up to this time. Counts of waiting work are current. */
   as_of: nullable(Time),
-  /** Null unless this is a sandbox without orders, or one whose story is being played. */
+  /**
+   * Null unless this is a sandbox that the person may fill, and that has no orders or whose story
+   * is being played.
+   */
   story: nullable(Type.Object({ is_playing: Type.Boolean() })),
 });
 export type Overview = Type.Static<typeof Overview>;

@@ -74,8 +74,8 @@ export async function countPage(
 }
 
 /**
- * Counts a row that names a shopper, because its id need not come from a list that is counted: the
- * lines of a payout and payment links have ids too.
+ * Counts a row that names a shopper. A reader may know its id from a list that is not counted, such
+ * as the lines of a payout or the payment links.
  */
 export async function countRow(
   context: Context,

@@ -68,7 +68,7 @@ export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
   mayNeed: readonly Permission[];
   fresh: boolean;
-  /** Whether it counts as an attempt to sign in. */
+  /** Whether a request counts as an attempt to sign in. */
   isSignIn: boolean;
   /** Whether `actionRoute` made it. */
   isAction: boolean;

@@ -94,7 +94,10 @@ const sessionIdOf = (context: PublicContext | Context | undefined) =>
 const signInUrls = new Set(consoleRoutes.filter((one) => one.isSignIn).map(({ url }) => url));
 const permissionCodes = ['forbidden', 'foreign_origin'];
 
-/** Logs refused sign-ins and refused permissions with their origin, and counts them. */
+/**
+ * Logs and counts refused sign-ins, re-authentications and permissions. The log names the browser's
+ * network address, the person and the session.
+ */
 function noteSecurityEvent(deps: ConsoleDeps, request: FastifyRequest): void {
   const refusal = refusalOf(request);
   if (refusal === null) return;
@@ -155,8 +158,8 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
 }
 
 /**
- * Refuses access while it is unknown whether the database was restored from a backup, which ends
- * when the gateway answers. In a restored database, revoked people could sign in.
+ * Refuses access while the database may be a restored backup, in which revoked people could sign
+ * in. Access opens once the gateways were compared, or an operator has confirmed it.
  */
 async function refuseClosed({ money }: ConsoleDeps): Promise<void> {
   const problem = await money.accessProblem();
