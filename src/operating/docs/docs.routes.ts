@@ -41,7 +41,7 @@ const documentPaths: Record<Audience, string> = {
 
 const legacyPath = '/docs/api/v1';
 
-/** The name of the page that is sent for unknown addresses. No address has this name. */
+/** The key of the page that is sent for unknown paths. No path is equal to this key. */
 const nothingHere = '*';
 
 type DocsDeps = {

@@ -20,8 +20,9 @@ export function renderCode(text: string, label = '', language = ''): string {
 export type Surroundings = {
   /** The address of a link, or null if the target is not served; then the text stays plain. */
   link(href: string): string | null;
-  /** The HTML for a picture, or for a list of links to source files. */
+  /** The HTML for a picture. */
   picture(path: string, title: string): string;
+  /** The HTML for a list of links to source files. Null if one of them is not such a file. */
   sources(files: { title: string; path: string }[]): string | null;
 };
 
