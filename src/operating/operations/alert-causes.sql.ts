@@ -5,7 +5,7 @@ import type { Alert } from '#record/alerts/alert.sql.ts';
 import { keysOf, type OfAlert } from './alert-subjects.sql.ts';
 import { unique } from './owner.sql.ts';
 
-// Each exported function lists the rows whose alerts still apply.
+// The exported functions whose names begin with `list` list the rows whose alerts still apply.
 
 type Keys = ReturnType<typeof keysOf>;
 
@@ -48,7 +48,7 @@ export async function listPausingDisputes(db: Handle, alerts: OfAlert[]): Promis
   return idsOf(await disputes.where(sql.ref('is_pausing'), '=', true).execute());
 }
 
-/** Disputes that have ended, but that the gateway is still asked about. */
+/** The disputes among these that the gateway is still asked about. All of them have ended. */
 export async function listUnbookedDisputes(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const disputes = rowsOf(db, 'disputes', keysOf(alerts));
   return idsOf(await disputes.where('due_at', 'is not', null).execute());
@@ -60,7 +60,7 @@ const isAskedAgain = sql<boolean>`due_at is not null and attempts > 0`;
 const merchantsOf = (alerts: OfAlert[]) =>
   unique(alerts.flatMap((alert) => alert.merchant_id ?? []));
 
-/** Merchants with a receiver that keeps failing, or with callbacks that it has not received yet. */
+/** Merchants with a receiver that keeps failing, or with an exhausted callback. */
 export async function listWithFailingReceiver(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const failing = await db
     .selectFrom('destinations')
@@ -109,8 +109,8 @@ export async function listUnrecordedDisputes(
 }
 
 /**
- * Checkouts, payouts and people whose last mail was refused. A mail that was sent again, or a later
- * one, shows that the address works.
+ * Checkouts, payouts, statements and people whose last mail was refused. A mail that was sent
+ * again, or a later one, shows that the address works.
  */
 export async function listWithRefusedMail(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const ids = unique(alerts.flatMap(({ subject_id }) => subject_id ?? []));
@@ -162,8 +162,9 @@ export async function listWithUnsentMail(db: Handle, alerts: OfAlert[]): Promise
 }
 
 /**
- * Refunds, disputes and checkouts for which the gateway has not answered a request. A refused
- * request stays listed, because an operator must look at it.
+ * Refunds, disputes and checkouts for which the gateway has not answered a request. A checkout that
+ * has not been paid also stays listed: the gateway may have refused its payment, and an operator
+ * must look at that.
  */
 export async function listUnanswered(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const keys = keysOf(alerts);

@@ -54,7 +54,7 @@ export async function listSubjects(
   return new Map(found.flat().map((row) => [row.id, row]));
 }
 
-/** The payments of checkouts that are overdue now, in order. */
+/** The overdue payments of the alerts' checkouts, ordered by number. */
 export async function listOverdueOf(
   db: Handle,
   scope: Scope,

@@ -3,9 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/**
- * The newest alerts first: all that are not closed, or those in one state; of all kinds or of some.
- */
+/** Lists alerts in one state, or without a state all that are not closed. The newest come first. */
 export async function listAlertsPage(
   db: Handle,
   scope: Scope,

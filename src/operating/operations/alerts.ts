@@ -100,8 +100,8 @@ export const alertActions = {
     body: CloseAlert,
     async change(viewer, { id }, { reason }) {
       const { deps, operator } = viewer;
-      // Another person must close an alert that an operator caused. `caused_by` never changes, so
-      // it can be read before the action.
+      // Another person must close an alert that an operator caused, and must re-authenticate first.
+      // `caused_by` never changes, so it can be read before the action.
       const alert = isUuid(id)
         ? await reading(deps, (db) => findAlertWithin(db, viewer.scope, id))
         : null;

@@ -3,7 +3,10 @@ import { alertStates } from '#record/alerts/alert.sql.ts';
 import { OverdueRow } from './callback.schema.ts';
 import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
-/** The person or operator who acted. `person_id` is null for the command line. */
+/**
+ * The person or operator who acted. `person_id` is null for the command line, and for staff whom
+ * the reader may not see.
+ */
 export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
 export type ActorSummary = Type.Static<typeof ActorSummary>;
 
@@ -27,7 +30,7 @@ export const Action = Type.Object({
   host: nullable(Type.String()),
   action: Type.String(),
   subject_id: nullable(Id),
-  /** The merchant, if the action was taken by one of its own people. */
+  /** The merchant, if one of its own people or API keys took the action. */
   merchant_id: nullable(Id),
   details: Type.Unknown(),
 });
@@ -72,7 +75,10 @@ export const AlertRow = Type.Object({
   /** The operator whose action raised it; null if the service itself did. */
   caused_by: nullable(Type.String()),
   caused_by_name: nullable(Type.String()),
-  /** Why the reader may not close it. Null if the alert itself does not prevent it. */
+  /**
+   * Why the reader may not close this alert, apart from permissions. Null if nothing else prevents
+   * it.
+   */
   close_refusal: nullable(Type.String()),
   taken_at: nullable(Time),
   taken_by: nullable(Type.String()),

@@ -63,8 +63,8 @@ export async function listActionsOn(db: Handle, id: string): Promise<OperatorAct
 
 /**
  * Actions with the names of the people who took them. Only viewers who may read the audit see where
- * an action came from. A merchant's people see the service's staff only by role, and not what only
- * the staff may know.
+ * an action came from. A merchant's people see the service's staff only by role, and do not see
+ * actions that only the staff may know of.
  */
 export async function presentActions(
   { deps, may, scope }: Viewer,
@@ -75,7 +75,8 @@ export async function presentActions(
   const seen = actions.filter(
     ({ action, merchant_id }) =>
       scope === 'all merchants' ||
-      // A note of one of a merchant's own people has their merchant, whatever they are today.
+      // A note by one of a merchant's own people has a merchant, even if that person is staff
+      // today.
       (!staffActions.includes(action) && (action !== 'checkouts note' || merchant_id !== null)),
   );
   return seen.map((action) => {
@@ -95,7 +96,7 @@ export async function presentActions(
   });
 }
 
-/** They would show how far the staff's approval of a payout has progressed. */
+/** These actions would show a merchant how far the staff's approval of a payout has progressed. */
 const staffActions = ['payouts approve', 'payouts confirm'];
 
 const untraced = { address: null, session_id: null, os_user: null, host: null };

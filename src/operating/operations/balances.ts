@@ -101,7 +101,7 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   return { open, reserve };
 }
 
-/** The next payout, if it were made now from the open entries. */
+/** The next payout, as the entries that are open now would make it. */
 async function planNext(
   db: Handle,
   merchant: Merchant,

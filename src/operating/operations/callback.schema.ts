@@ -80,7 +80,7 @@ export const OverdueRow = Type.Object({
   number: Type.Integer(),
   ...owner,
   number_of_payments: Type.Integer(),
-  /** The amount to be collected: the payment minus the part that refunds took. */
+  /** The amount to be collected: the payment minus the part that refunds cancelled. */
   amount: Cents,
   currency: Type.String(),
   due_on: Day,

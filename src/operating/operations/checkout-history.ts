@@ -74,8 +74,8 @@ export type CheckoutHistory = {
 const noLimits = { rows: 1_000_000_000, notes: 1_000_000_000 };
 
 /**
- * Reads a checkout and its rows in one snapshot: the newest rows up to the limits, or all. Null if
- * the checkout does not exist.
+ * Reads a checkout and its rows in one snapshot: the newest rows up to the limits, or all. Returns
+ * null if the scope has no such checkout.
  */
 export async function readCheckoutHistory(
   deps: { database: Database; clock: Clock },

@@ -17,7 +17,7 @@ import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 // The page of a checkout shows only the newest notes and messages. These functions read all of
 // them, in pages.
 
-/** The columns of the notes that may be read: the staff's notes are for the staff only. */
+/** The column values of the notes that may be read: the staff's notes are for the staff only. */
 export const notesFor = (scope: Scope) => (scope === 'all merchants' ? {} : { by_staff: false });
 
 /** The notes on a checkout, the newest first. */

@@ -185,8 +185,8 @@ export const inOrder = (entries: TimelineEntry[]) =>
   entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 
 /**
- * The sentence about a request that the gateway has not answered; null if the answer is known. The
- * service asks again when the row is due.
+ * The sentence about a request that the gateway has not answered; null if the answer is known or no
+ * request was sent. The service asks again when the row is due.
  */
 function explainNoAnswer(
   { instalments }: CheckoutHistory,
@@ -255,7 +255,10 @@ function describeCollection(collection: Collection, money: Money, noAnswer: stri
   return noAnswer === null ? `${what}, ${status}${why}` : `${what}. ${noAnswer}`;
 }
 
-/** The sentence about how long the card network wants us to wait before a retry, if it does. */
+/**
+ * The sentence about how long the card network wants us to wait before a retry. Empty if the
+ * network names no time, or forbids a retry.
+ */
 function describeWait({ wait_hours, may_retry }: Collection): string {
   if (wait_hours === null || may_retry === false) return '';
   const isDays = wait_hours % 24 === 0;
@@ -300,8 +303,8 @@ type RefundEvents = {
 
 /**
  * The history of one refund. Its row holds only the latest state, but the postings show the earlier
- * ones. Each retry begins a new round, and a round reserves the amount when it begins and releases
- * it when it ends.
+ * ones. Each retry begins a new round. A round reserves the amount when the round begins, and
+ * releases the amount when the round ends.
  */
 function refundEntries(
   { postings, parts, actions, show }: CheckoutHistory,

@@ -66,20 +66,23 @@ export type CheckoutRow = Type.Static<typeof CheckoutRow>;
 export const PlanPayment = Type.Object({
   number: Type.Integer(),
   amount: Cents,
-  /** The amount that refunds took before it was collected. */
+  /** The amount that refunds cancelled before the payment was collected. */
   reduced: Cents,
   status: oneOf(instalmentStatuses),
   due_on: Day,
-  /** When it is attempted next, on the merchant's clock. */
+  /** When the payment is attempted next, on the merchant's clock. */
   due_at: nullable(Time),
   collected_at: nullable(Time),
   declines: Type.Integer(),
   /** Why the last attempt was declined. */
   reason: nullable(Type.String()),
-  /** Whether a retry could succeed. Null if it was never declined. */
+  /** Whether a retry could succeed. Null if the payment was never declined. */
   may_retry: nullable(Type.Boolean()),
   payment_ref: nullable(Type.String()),
-  /** Whether collecting is paused: a refund or a dispute is open, or the shopper is paying it. */
+  /**
+   * Whether collecting is paused: by a refund, by a dispute, by a difference from the gateway's
+   * records, or because the shopper is paying.
+   */
   paused: Type.Boolean(),
 });
 export type PlanPayment = Type.Static<typeof PlanPayment>;
@@ -96,7 +99,7 @@ export const timelineKinds = [
   'conversation',
 ] as const;
 
-/** The events, oldest first. `by` is the name of the person who acted, if a person did. */
+/** One event. `by` names the person who acted, if a person did. */
 export const TimelineEntry = Type.Object({
   at: Time,
   kind: oneOf(timelineKinds),
@@ -298,12 +301,12 @@ export const RefundPreview = Type.Object({
   amount: Cents,
   currency: Type.String(),
   remainder: Cents,
-  /** The payments that it would be taken from. */
+  /** The payments that the refund would be taken from. */
   parts: Type.Array(PlannedPart),
   after: Type.Array(
     Type.Object({
       number: Type.Integer(),
-      /** The amount of this payment that is still collected. */
+      /** The amount of this payment that was or will be collected. */
       amount: Cents,
       status: oneOf(instalmentStatuses),
       returned: Cents,
@@ -313,7 +316,8 @@ export const RefundPreview = Type.Object({
   refusal: nullable(Type.String()),
   warnings: Type.Array(Type.String()),
   /**
-   * Whether the amount is above the merchant's threshold, so that another person has to approve it.
+   * Whether another person has to approve the refund: its amount, together with the checkout's
+   * refunds to which fewer than two people agreed, is above the merchant's threshold.
    */
   needs_second_person: Type.Boolean(),
 });

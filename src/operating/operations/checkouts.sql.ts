@@ -18,8 +18,9 @@ export type CheckoutFilter = Span & {
 };
 
 /**
- * The newest checkouts first. For one merchant, `from` and `until` are on the merchant's clock. For
- * several, they are real times and are compared with the ids, which begin with a real time.
+ * The newest checkouts first, or with an amount over several merchants, one merchant after another.
+ * For one merchant, `from` and `until` are on the merchant's clock. For several, they are real
+ * times and are compared with the ids, which begin with a real time.
  */
 export async function listCheckoutsPage(
   db: Handle,
@@ -59,7 +60,7 @@ export async function listCheckoutsPage(
 
 export type Collected = { collected: number; outstanding: number };
 
-/** The amounts of checkouts that were collected and those still to be collected, by id. */
+/** The amounts that were collected, and those still to be collected, by the id of the checkout. */
 export async function listCollected(
   db: Handle,
   scope: Scope,

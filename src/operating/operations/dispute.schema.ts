@@ -82,7 +82,7 @@ export const SupplyEvidence = Type.Object({
 
 const FileKind = oneOf(evidenceFileKinds);
 
-/** POST /api/disputes/:id/add-file. It replaces the file of the same kind. */
+/** POST /api/disputes/:id/add-file. The file replaces the one of the same kind. */
 export const AddFile = Type.Object({
   kind: FileKind,
   name: Type.String({ minLength: 1, maxLength: fileNameMax }),

@@ -52,7 +52,7 @@ export async function listNewest<Table extends HistoryTable>(
   return (await query.execute()).reverse();
 }
 
-/** The postings of a checkout, summed by their accounts. */
+/** The sums of a checkout's postings, by debit and credit account. */
 export async function sumPostings(
   db: Handle,
   merchant_id: string,

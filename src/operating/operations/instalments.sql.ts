@@ -47,7 +47,7 @@ export type Decline = CardDecline & {
   decline_reason: NonNullable<CardDecline['decline_reason']>;
 };
 
-/** The declines of these checkouts' payments, in order. */
+/** The declines of these checkouts' payments, ordered by the number of the attempt. */
 export async function listDeclines(
   db: Handle,
   scope: Scope,

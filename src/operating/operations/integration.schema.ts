@@ -19,7 +19,7 @@ export const IntegrationRow = Type.Object({
   events_url: nullable(Type.String()),
   /** The first merchants that an intermediary manages, among those that the person may see. */
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
-  /** Whether it manages more than these. /api/managed-merchants lists all of them. */
+  /** Whether there are more such merchants. /api/managed-merchants lists all of them. */
   manages_more: Type.Boolean(),
   /** The limits of every endpoint: the integration's own, or else the contract's. */
   limits: Type.Array(
@@ -55,8 +55,8 @@ export const IntegrationRow = Type.Object({
 });
 export type IntegrationRow = Type.Static<typeof IntegrationRow>;
 /**
- * GET /api/integrations, the newest first. With `merchant`, includes the intermediaries that manage
- * it.
+ * GET /api/integrations, the newest first unless `order` is given. With `merchant`, includes the
+ * intermediaries that manage it.
  */
 export const IntegrationsQuery = Type.Object({
   ...paging,

@@ -7,7 +7,10 @@ import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { directionOf, type Page, type PageOf, readRange, type SortOrder } from './range.sql.ts';
 
-/** Integrations of merchants, including the intermediaries that manage one of them. */
+/**
+ * Selects the integrations of the scope's merchants, and the intermediaries that manage one of
+ * them.
+ */
 function withinScope<Row>(
   query: SelectQueryBuilder<Tables, 'integrations', Row>,
   scope: Scope,
@@ -31,7 +34,7 @@ export async function listIntegrationsPage(
   return await readRange(query, page, ['created_at', 'id'], directionOf(order));
 }
 
-/** Integrations that have or had v1 credentials, or the one with this id, the oldest first. */
+/** Integrations that have or had v1 credentials, the oldest first; with an id, only that one. */
 export async function listLegacyIntegrationsPage(
   db: Handle,
   scope: Scope,

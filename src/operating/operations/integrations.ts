@@ -193,8 +193,8 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
 }
 
 /**
- * An integration of a merchant in the viewer's scope. An intermediary also acts for merchants
- * outside a scope, so it needs the scope of all merchants.
+ * An integration of a merchant in the viewer's scope. An intermediary may also act for merchants
+ * outside the scope, so it is found only in the scope of all merchants.
  */
 export async function mustOwnIntegration(viewer: Viewer, id: string): Promise<ListedIntegration> {
   const integration = await mustSeeIntegration(viewer, id);
@@ -216,7 +216,8 @@ export async function readRefusedRequests(
 }
 
 /**
- * An action on one integration, which requires re-authentication. The use case makes the answer.
+ * Makes an action on one integration. The action requires re-authentication, and its use case makes
+ * the answer.
  */
 function on<
   const Response extends TSchema,

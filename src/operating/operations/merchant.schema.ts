@@ -43,7 +43,7 @@ export const MerchantRow = Type.Object({
   short_name: nullable(Type.String()),
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: Type.Boolean(),
-  /** The language of its statements. */
+  /** The language of the merchant's statements. */
   language: oneOf(languages),
   /** Pages, mails and receipts show these to shoppers. */
   contact: nullable(Type.String()),

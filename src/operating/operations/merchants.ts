@@ -87,7 +87,7 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
 /** A merchant together with the members of its territory. */
 function withPlace(merchant: Row) {
   const { code, currency, time_zone, locale } = merchant.territory;
-  // A jsonb column does not keep the order of members, so this sets it.
+  // A jsonb column does not keep the order of members, so the order is set here.
   const rules = merchant.rules.map(({ from_amount, to_amount, terms }) => ({
     from_amount,
     to_amount,

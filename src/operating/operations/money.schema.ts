@@ -47,7 +47,10 @@ export type MoneyTotals = Type.Static<typeof MoneyTotals>;
 /** The groups in which a merchant's open entries are shown. The VAT is shown beside the fee. */
 export const lineGroups = ['sale', 'refund', 'dispute', 'payout_returned', 'fee'] as const;
 
-/** GET /api/balance-lines: the entries that are in no payout yet, the newest first. */
+/**
+ * GET /api/balance-lines: the entries that are in no payout yet, the newest first. With `reserve`,
+ * the reserves that are still held, those to be released last first.
+ */
 export const BalanceLinesQuery = Type.Object({
   ...paging,
   merchant: Id,
@@ -86,7 +89,7 @@ export const Balance = Type.Object({
   clock_ahead_ms: Type.Integer(),
   /** Whether the merchant has terms. Without them the service settles nothing for it. */
   has_terms: Type.Boolean(),
-  /** They add up to `owed`. The first seven come from entries that are in no payout yet. */
+  /** These sums add up to `owed`. The first seven come from entries that are in no payout yet. */
   sums: Type.Object({
     sale: Cents,
     refund: Cents,
@@ -100,7 +103,7 @@ export const Balance = Type.Object({
     payouts: Cents,
     reserve: Cents,
   }),
-  /** The sum of the first seven, from which later payouts are made. */
+  /** The total of the first seven sums, from which later payouts are made. */
   open: Cents,
   owed: Cents,
   /** The oldest 100 payouts that are not paid yet. */
@@ -118,9 +121,9 @@ export const Balance = Type.Object({
   ),
   payout_count: Type.Integer(),
   /**
-   * The next payout, if it were made now. Null if the merchant has no terms. If the amount is not
-   * positive, no payout is made: the reserve is held back, and the other entries wait for the
-   * payout after it.
+   * The next payout, as the entries that are open now would make it. Null if the merchant has no
+   * terms. If the amount is not positive, no payout is made: the reserve is held back, and the
+   * other entries wait for the payout after it.
    */
   next_payout: nullable(
     Type.Object({

@@ -80,7 +80,7 @@ export async function readMoneyTotals(viewer: Viewer, query: DayQuery): Promise<
 
 /**
  * An account fee has no territory. Its day is counted in the time zone of the first territory with
- * the fee's currency.
+ * the fee's currency, or in UTC if there is none.
  */
 async function readAccountFees(db: Handle, day: string) {
   const zones = new Map((await listTerritories(db)).toReversed().map((one) => [one.currency, one]));

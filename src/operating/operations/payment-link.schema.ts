@@ -50,7 +50,7 @@ export const PaymentLinkDetails = Type.Object({
       settled_at: nullable(Time),
     }),
   ),
-  /** The newest of its checkouts, those that were paid first. */
+  /** Its newest checkouts. Those that were paid come before the others. */
   orders: Type.Array(
     Type.Object({
       id: Id,
@@ -83,8 +83,8 @@ export const OfferPaymentLink = Type.Object({
   /** Whether the link is mailed to the shopper. */
   mail: Type.Optional(Type.Boolean()),
   /**
-   * If absent, callbacks go to the same address as those of the newest order, if there is one.
-   * `none` makes no callbacks. An address is for the command line.
+   * If absent, callbacks go to the same URL as those of the newest order, if there is an order.
+   * `none` makes no callbacks. Only the command line may give a URL.
    */
   notify_url: Type.Optional(
     Type.Union([Type.String({ format: 'uri', maxLength: 2048 }), Type.Literal('none')]),

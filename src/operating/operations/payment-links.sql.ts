@@ -22,7 +22,7 @@ export async function findPaymentLinkWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** So many of a link's newest orders are looked through for those that were paid. */
+/** This many of a link's newest orders are searched for those that were paid. */
 const ordersSortedMax = 1_000;
 
 /**

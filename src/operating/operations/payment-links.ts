@@ -123,8 +123,8 @@ export const paymentLinkActions = {
     schema: { body: OfferPaymentLink, response: PaymentLinkDetails },
     async run(viewer: Viewer<LinkViewerDeps & OfferDeps>, { body }) {
       const { merchant_id, email, notify_url, request_id, ...offer } = body;
-      // The callbacks of the next links and the events of payouts go where those of the newest
-      // order go, so a person at the till could direct them.
+      // The callbacks of later links and the events of payouts go to the URL of the newest order's
+      // callbacks. So a person at the till could divert them.
       if (viewer.requireReauthentication && notify_url !== undefined && notify_url !== 'none') {
         throw new BadInput(
           'notify_url',

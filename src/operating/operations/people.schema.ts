@@ -11,7 +11,10 @@ export const Person = Type.Object({
   merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
-  /** Whether they can sign in: they have a passkey, or an account at the OIDC issuer. */
+  /**
+   * Whether they can sign in: they have accepted this access, it is not revoked, and they have a
+   * passkey or an account at the OIDC issuer.
+   */
   is_registered: Type.Boolean(),
   /**
    * Whether they can be the second approver. If not, a merchant's administrator gave them access,
@@ -46,7 +49,7 @@ export const Person = Type.Object({
 });
 export type Person = Type.Static<typeof Person>;
 
-/** GET /api/roles: all roles, each with its permissions. */
+/** GET /api/roles: the roles that the reader may give, each with its permissions. */
 export const Roles = Type.Object({
   data: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
 });

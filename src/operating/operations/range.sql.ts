@@ -19,7 +19,7 @@ export type Span = { from?: Timestamp | undefined; until?: Timestamp | undefined
 /** The key does not belong to this list. */
 export class BadKey extends Error {}
 
-/** The console lists the newest merchants first, the command line the oldest. */
+/** The console lists the newest rows first, the command line the oldest. */
 export const sortOrders = ['newest first', 'oldest first'] as const;
 export type SortOrder = (typeof sortOrders)[number];
 export const directionOf = (order: SortOrder) => (order === 'newest first' ? 'desc' : 'asc');

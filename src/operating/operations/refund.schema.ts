@@ -7,13 +7,14 @@ import { Cents, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './li
 export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
 
 /**
- * GET /api/refunds. Refunds that have not begun are listed oldest first, all others newest first.
+ * GET /api/refunds. The views of refunds that have not begun show the oldest first, all others the
+ * newest first.
  */
 export const RefundsQuery = Type.Object({
   ...paging,
   /** `requested` is `review` and `approved` together. */
   view: Type.Optional(oneOf(['requested', ...refundViews])),
-  /** Days on which it was requested; both are included. */
+  /** Days on which the refund was requested; both are included. */
   from: Type.Optional(FilterDay),
   to: Type.Optional(FilterDay),
 });
@@ -57,19 +58,22 @@ export const RefundRow = Type.Object({
   completed_at: nullable(Time),
   reason: nullable(Type.String()),
   /**
-   * The payments that it would be taken from if it began now; null if it has begun or must wait.
+   * The payments that the refund would be taken from if it began now. Null if it has begun, must
+   * wait or cannot be split.
    */
   planned: nullable(Type.Array(PlannedPart)),
   /**
-   * Refunds as a share of the merchant's sales in its last `recentDays`. Null if nothing was sold.
+   * Refunds as a share of the merchant's sales in its last `recentDays`. Null if nothing was sold,
+   * or if the person may not see sales.
    */
   refund_rate: nullable(Type.Number()),
   /** The operator who requested it. Null if it came over the API. */
   requested_by: nullable(ActorSummary),
   request_reason: nullable(Type.String()),
   /**
-   * Whether two people have to agree: the amount is above the merchant's threshold, or a person
-   * requested it.
+   * Whether two people have to agree: a person requested the refund, or its amount, together with
+   * the checkout's refunds to which fewer than two people agreed, is above the merchant's
+   * threshold.
    */
   needs_second_person: Type.Boolean(),
   /** Whether the next approval is only the first of two. Any other approval starts the refund. */

@@ -9,7 +9,7 @@ import { findNumberAt, type Page, type PageOf, readRange, type Span } from './ra
 /** A status; `review` (requested and not approved); or `approved` (approved and not begun). */
 export type RefundView = RefundStatus | 'review' | 'approved';
 
-/** Refunds that have not begun are listed oldest first, all others newest first. */
+/** The views of refunds that have not begun show the oldest first, all others the newest first. */
 export async function listRefundsPage(
   db: Handle,
   scope: Scope,
@@ -49,7 +49,8 @@ export async function listRefundsById(
 }
 
 /**
- * Refunds as a share of sales, in a merchant's last `recentDays`. Absent if nothing was sold.
+ * Refunds as a share of sales, in a merchant's last `recentDays`. Merchants that sold nothing are
+ * left out.
  */
 export async function listRefundRates(
   db: Handle,
@@ -128,7 +129,7 @@ export async function listRefundSources(
   return sources;
 }
 
-/** The parts of these refunds, in order. */
+/** The parts of these refunds, ordered by refund, round and number. */
 export async function listPartsOf(
   db: Handle,
   refunds: { merchant_id: string; id: string }[],

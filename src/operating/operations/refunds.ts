@@ -198,12 +198,12 @@ async function presentRefunds(
         purchased_at === null
           ? null
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
-      /** Null if it has begun or must wait. */
+      /** Null if the refund has begun, must wait or cannot be split. */
       planned:
         isRequested && source && open === null
           ? planOf(row, source.instalments, given, merchant.payment_min)
           : null,
-      /** The payments that it was taken from, at first and in each retry. */
+      /** The payments that the refund was taken from, at first and in each retry. */
       parts: parts.get(row.id) ?? [],
       waits_for: isRequested ? open : null,
       // The rate is a share of the merchant's sales, which the role `till` may not see.
