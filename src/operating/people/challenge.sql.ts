@@ -35,7 +35,10 @@ export async function takeChallenge(
   return row ?? null;
 }
 
-/** Deletes expired challenges, and links, mails and sessions that ended before `keptSince`. */
+/**
+ * Deletes expired challenges, links and sessions that expired before `keptSince`, and mails that
+ * were settled before then.
+ */
 export async function deleteEndedIdentities(
   db: Handle,
   now: Timestamp,

@@ -17,8 +17,8 @@ const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
 
 /**
- * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
- * would turn two e-mail addresses into one.
+ * Folds only A to Z to lower case. Folding the other letters that Unicode folds to ASCII, such as
+ * the Kelvin sign U+212A, would turn two e-mail addresses into one.
  */
 export const foldAddress = (address: string) =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

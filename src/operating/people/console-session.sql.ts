@@ -47,9 +47,9 @@ export async function insertConsoleSession(
 
 /**
  * A session, its person with the access that the session has, and the time since which the person
- * has had the passkey of the last re-authentication. The person's id is the id of the row with
- * their passkeys. It is the same in all of their accesses, so it identifies the human where two
- * people must agree.
+ * has had the passkey of the last sign-in or re-authentication. The person's id is the id of the
+ * row with their passkeys. It is the same in all of their accesses, so it identifies the human
+ * where two people must agree.
  */
 export type Recognised = {
   session: ConsoleSession;
@@ -153,7 +153,7 @@ export async function replaceToken(db: Handle, from: Buffer, to: Buffer): Promis
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Ends a session. Returns whether it was live. */
+/** Ends a session. Returns false if it had already ended. */
 export async function endConsoleSession(
   db: Handle,
   id: string,

@@ -76,8 +76,8 @@ type Wanted = Access & { email: string; name?: string | undefined };
 export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
- * Invites a person, or invites them again, and returns the one-time link. Only the command line of
- * the server uses it, so that a sole administrator can get back in. People at the console never see
+ * Invites a person, or invites them again, and returns the one-time link. Only the command line
+ * uses this function, so that a sole administrator can get back in. People at the console never see
  * a link that they created (decision 0072).
  */
 export async function invitePerson(
@@ -117,8 +117,8 @@ export async function invitePerson(
  * that colleague. While it waits, the person's access stays as it is, so that no administrator can
  * lock others out alone. One of the service's staff can invite only once they can be the second
  * approver: otherwise a person who was invited a moment ago could invite the next one, and the
- * first inviter could close that alert. A merchant's administrator who invites an e-mail address
- * with access elsewhere gets the same answer as for a new person.
+ * first inviter could close the alert about the second invitation. A merchant's administrator who
+ * invites an e-mail address with access elsewhere gets the same answer as for a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -172,12 +172,13 @@ export async function requestInvitation(
 }
 
 /**
- * A second administrator releases an invitation. The person's earlier sign-in methods end, and they
- * get the roles in the invitation. A new link goes to the person by mail; if mail is off, the
- * second administrator gets it. That administrator could register with it, so the person can be the
- * second approver only once another administrator has confirmed them. The inviter never sees the
- * link. `was` is the access that the second administrator read, at the console with the name;
- * nothing else is released. A merchant's invitation gives it at the inviter's merchants only.
+ * A second administrator releases an invitation. The person's earlier sign-in methods end, and the
+ * person gets the roles in the invitation. A new link goes to the person by mail; if mail is off,
+ * the second administrator gets it. That administrator could register with it, so the person can be
+ * the second approver only once another administrator has confirmed them. The inviter never sees
+ * the link. `was` is the access that the second administrator read, at the console with the name;
+ * nothing else is released. A merchant's invitation gives this access at the inviter's merchants
+ * only.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -343,8 +344,8 @@ async function admit(
 }
 
 /**
- * `before` is their earlier name and access as the giver knows it, because a merchant's people also
- * read the audit.
+ * `before` is the person's earlier name and access as the giver knows it, because a merchant's
+ * people also read the audit.
  */
 type Given = {
   person: Person;
@@ -369,10 +370,10 @@ async function replacesSignInMethods(
 }
 
 /**
- * Gives an existing person the roles in an invitation. If it replaces their sign-in methods, their
- * address may have passed to a colleague, or their device may be lost. So every way to act as them
- * ends at once: passkeys, sessions, links, and their subject at the issuer. None of these can use
- * the new roles (decision 0072).
+ * Gives an existing person the roles in an invitation. If the invitation replaces their sign-in
+ * methods, their e-mail address may have passed to a colleague, or their device may be lost. So
+ * every way to act as them ends at once: passkeys, sessions, links, and their subject at the
+ * issuer. None of these can use the new roles (decision 0072).
  */
 async function giveAccess(
   deps: InviteDeps,

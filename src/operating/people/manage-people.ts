@@ -43,13 +43,14 @@ import { queuePersonMail } from './queue-person-mail.ts';
 export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
- * Changes what a person may do. Their sessions continue, because every request reads the person. A
- * merchant's administrator changes only the access to their own merchants. `was` is the access that
- * the operator read; the change is refused if the access has changed since. If access grows, the
- * person and the operators are told, as after an invitation. If it gains a right or a merchant, the
- * person can be the second approver only after some time, and if a merchant's administrator made
- * the change, the service's staff must also confirm them. A role that adds no right has neither
- * effect: otherwise an administrator could disqualify another one and then remove them. Only an
+ * Changes what a person may do. Their sessions continue, because every request reads the person.
+ * Only when one of a merchant's people becomes staff, the sessions of that access end. A merchant's
+ * administrator changes only the access to their own merchants. `was` is the access that the
+ * operator read; the change is refused if the access has changed since. If access grows, the person
+ * and the operators are told, as after an invitation. If it gains a right or a merchant, the person
+ * can be the second approver only after some time, and if a merchant's administrator made the
+ * change, the service's staff must also confirm them. A role that adds no right has neither effect:
+ * otherwise an administrator could disqualify another one and then remove them. Only an
  * administrator of all merchants who can be the second approver gives more access, as with an
  * invitation.
  */
@@ -366,8 +367,8 @@ export async function endOtherSessions(
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
 /**
- * The merchant that an action on people's access is about. Null if there are several: the audit of
- * each would name the others.
+ * The merchant that an action on people's access is about. Null if there is none, if all merchants
+ * are meant, and if there are several: the audit of each would name the others.
  */
 export function onlyMerchantOf(...access: Access[]): string | null {
   const [id = null, ...others] = new Set(access.flatMap(({ merchant_ids }) => merchant_ids ?? []));
@@ -388,8 +389,8 @@ export const confirms = (giver: Access | null): boolean =>
   permissionsOf(giver.roles, giver.merchant_ids === null).includes('people.confirm');
 
 /**
- * Returns since when a person to whom this giver gives access is unconfirmed, and who must not
- * confirm them. Both are null if no confirmation is needed.
+ * Describes a person to whom this giver gives access: since when the person is unconfirmed, and who
+ * must not confirm them. Both are null if no confirmation is needed.
  */
 export const unconfirmedBy = (
   deps: OperatorDeps,
@@ -450,8 +451,8 @@ export function refuseToManage(giver: Access | null, person: Access): void {
 }
 
 /**
- * Finds a person by e-mail address, and locks their live accesses. If all are revoked, locks the
- * first.
+ * Finds a person by e-mail address, and locks their first access. Returns their live accesses, or
+ * the first one if all are revoked.
  */
 async function mustLock(db: Handle, address: string): Promise<Person[]> {
   const person = await lockPersonByEmail(db, foldAddress(address.trim()));

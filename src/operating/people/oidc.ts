@@ -61,7 +61,7 @@ const sealContext = (state: string) => `oidc ${state}`;
 const library = () => import('openid-client');
 const configurations = new WeakMap<OidcSettings, Promise<Configuration>>();
 
-/** The issuer's addresses and keys. They are fetched once, and again after a failure. */
+/** The issuer's endpoints and keys. They are fetched once, and again if that failed. */
 function discover(settings: OidcSettings): Promise<Configuration> {
   let found = configurations.get(settings);
   if (!found) {
@@ -84,9 +84,9 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 }
 
 /**
- * Begins a sign-in at the issuer, and returns the address to which the browser goes. The caller
- * keeps `state` in a cookie, so that the answer counts only in the browser that asked. `token`
- * belongs to a session that the browser already has, and that the new session ends.
+ * Begins a sign-in at the issuer, and returns the URL to which the browser goes. The caller keeps
+ * `state` in a cookie, so that the answer counts only in the browser that asked. `token` belongs to
+ * a session that the browser already has. The new sign-in makes it invalid.
  */
 export async function beginOidc(
   deps: OidcDeps,
@@ -129,9 +129,9 @@ export async function beginOidc(
 }
 
 /**
- * Begins to link an account at the issuer to a session's person, and returns the address to which
- * the browser goes. The caller has required re-authentication. The session's cookie is not sent
- * from another site, so the challenge names the session.
+ * Begins to link an account at the issuer to a session's person, and returns the URL to which the
+ * browser goes. The caller has required re-authentication. The session's cookie is not sent from
+ * another site, so the challenge names the session.
  */
 export async function beginTie(
   deps: OidcDeps,
@@ -143,7 +143,7 @@ export async function beginTie(
 
 /**
  * Signs in the person whom the issuer's answer names, or links the account to a session's person.
- * Linking opens no new session. `query` comes from the callback's address.
+ * Linking opens no new session. `query` comes from the callback's URL.
  */
 export async function finishOidc(
   deps: OidcDeps,

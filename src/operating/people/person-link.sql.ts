@@ -29,7 +29,7 @@ export type PersonLink = {
   access: InvitedAccess | null;
   /**
    * When a second administrator approved the link, or when it was made if it needs no approval.
-   * Null while it waits for one: it does not work yet.
+   * Null while the link waits for approval: until then the link does not work.
    */
   released_at: Timestamp | null;
 };

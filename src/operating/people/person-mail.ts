@@ -4,7 +4,7 @@ import { type MerchantFacts, merchantAlerts } from '#purchases/messages/merchant
 /**
  * One mail to a person at the console. The transaction that causes it writes the row, `pending`.
  * The worker sends it and makes it `sent`, or `refused` if the mail server will never accept it. An
- * invitation whose link expired before the mail was sent is `skipped`, and so is mail about a
+ * invitation whose link no longer works when the mail is sent is `skipped`, and so is mail about a
  * merchant to a person who should no longer get it.
  */
 export const personMailKinds = [

@@ -8,9 +8,9 @@ import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
 /**
- * Informs a person by mail about a change in how they sign in, in the transaction that makes the
- * change. A service without a mail server writes nothing, because rows that are never sent would
- * stay due.
+ * Informs a person by mail about a change in their access or sign-in methods, in the transaction
+ * that makes the change. A service without a mail server writes nothing, because rows that are
+ * never sent would stay due.
  */
 export async function queuePersonMail(
   deps: QueueDeps,

@@ -49,8 +49,9 @@ export function unconfirmedAt(
 }
 
 /**
- * A merchant's invitation of a person who works for other merchants too changes only the access to
- * the merchants that the inviter manages. The others keep theirs, in a row of its own.
+ * If a person also works for other merchants, a merchant's invitation changes only the access to
+ * the merchants that the inviter manages. The access to the other merchants moves to a separate
+ * row.
  */
 export async function separateInvited(
   deps: SeparateDeps,

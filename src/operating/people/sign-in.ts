@@ -319,7 +319,10 @@ export async function offerReauthentication(deps: WebauthnDeps, session: Console
   return await offerAuthentication(deps, { purpose: 'proof', session_id: session.id, passkeys });
 }
 
-/** Records a re-authentication of the session's person. Returns the session's new token. */
+/**
+ * Records a re-authentication of the session's person. Returns the session's new token, or null if
+ * another request has already replaced the token.
+ */
 export async function reauthenticateWithPasskey(
   deps: WebauthnDeps,
   browser: Browser,
@@ -400,8 +403,8 @@ export async function addPasskey(
 }
 
 /**
- * Informs the operators that a session added a sign-in method. Another person may have used it
- * while it was open, and then be the second approver as that colleague.
+ * Informs the operators that a session added a sign-in method. Another person may have used the
+ * open session, and could later be the second approver in its owner's name.
  */
 export async function tellSignInMethod(
   deps: TellDeps,

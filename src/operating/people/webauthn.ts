@@ -159,8 +159,8 @@ export async function verifyAuthentication(
 }
 
 /**
- * Returns the challenge that an answer refers to, if we made it for this purpose and it has not
- * been answered yet.
+ * Takes the challenge that an answer refers to. Throws if we did not make the challenge for this
+ * purpose, if it was answered before, or if it has expired.
  */
 async function takeAnswered(
   deps: SessionDeps,
