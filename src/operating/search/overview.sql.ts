@@ -7,7 +7,7 @@ import { type Scope, scoped } from './scope.sql.ts';
 /** How many days a merchant's sums cover. */
 export const recentDays = 30;
 
-/** A count that stops at `max`. */
+/** A count that stops at a maximum. `more` says whether there are more rows. */
 export type BoundedCount = { count: number; more: boolean };
 
 /**
@@ -156,7 +156,9 @@ export async function sumOverdueAmounts(db: Handle, scope: Scope): Promise<numbe
   return sum;
 }
 
-/** The time up to which everything is in the sums. Null if nothing has been added up yet. */
+/**
+ * The time up to which everything is in the sums. Null while a stream has not been added up yet.
+ */
 export async function findAsOf(db: Handle): Promise<Timestamp | null> {
   const rows = await db.selectFrom('rollups').select('as_of').execute();
   const times = rows.map(({ as_of }) => as_of);

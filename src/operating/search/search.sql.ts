@@ -289,7 +289,7 @@ export async function listOfCheckouts(
   return rows.map(({ id }) => id);
 }
 
-/** People of the console whose name or address begins with a text: two ranges of indexes. */
+/** People of the console whose name or e-mail address begins with a text: two ranges of indexes. */
 export async function findPeopleByBeginning(
   db: Handle,
   scope: Scope,
@@ -303,7 +303,7 @@ export async function findPeopleByBeginning(
     where ${column} >= ${start} and ${column} < ${start} || ${'\u{10ffff}'}
     order by ${column}, id limit ${sql.lit(limit)})`;
   const byName = by(sql`(lower(name) collate "C")`, sql`lower(${text})`);
-  // Addresses are stored with A to Z in lower case and other letters unchanged.
+  // E-mail addresses are stored with A to Z in lower case and other letters unchanged.
   const byEmail = by(sql`email`, sql`lower(${text} collate "C")`);
   const { rows } = await sql<Omit<OperatorsRow, 'merchant_id'>>`
     ${byName} union all ${byEmail}`.execute(db);
@@ -365,7 +365,7 @@ export async function findOperatorsRowById(
 export type OperatorsRow = {
   id: string;
   merchant_id: null;
-  /** The kind of a bulk action. */
+  /** A person's name, or the kind of a bulk action. */
   name: string;
   email: string | null;
   created_at: Timestamp;

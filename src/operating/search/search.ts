@@ -60,11 +60,11 @@ type HitMatch = (typeof hitMatches)[number];
 
 /**
  * A row that was found. The members about a checkout are null for a row without one. For a person
- * `name` and `email` are the person's; for a bulk action `name` says what it does.
+ * `name` and `email` are the person's; for a bulk action `name` is its kind.
  */
 export type Hit = Awaited<ReturnType<typeof search>>[number];
 
-/** We store no name, address or reference that is longer. */
+/** We store no name, e-mail address or reference that is longer. */
 const textMax = 320;
 const wordsMax = 6;
 /** With fewer characters, too many names match to be useful. */

@@ -67,7 +67,7 @@ export async function readStates(
   return rows;
 }
 
-/** Sums over all merchants for the days that have begun but not yet ended in some time zone. */
+/** Sums over all merchants, for the current day in the time zone of each merchant. */
 export async function readToday(
   db: Handle,
   now: Timestamp,
