@@ -87,7 +87,10 @@ the same thing happens again, the service raises a new alert.
   ...handled,
 });
 
-/** The command that shows the subject of an alert. */
+/**
+ * The command that shows the subject of an alert, or that retries a callback. Null if there is
+ * none.
+ */
 function nextOf({ kind, subject_id, checkout_id, merchant_id }: ListedAlert): string | null {
   if (subject_id === null) return null;
   if (kind === 'refund_failed') return `\`tranche refunds show ${subject_id}\``;

@@ -15,7 +15,7 @@ type Values<O extends ParseArgsOptionsConfig> = ReturnType<
 /** The arguments of a command's `run`. */
 export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
   values: Values<O>;
-  /** All positional arguments that the command requires; none is empty. */
+  /** The positional arguments. Those that the command requires are present and not empty. */
   positionals: string[];
   env: NodeJS.ProcessEnv;
   clock: Clock;

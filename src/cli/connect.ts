@@ -33,7 +33,9 @@ export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<
   may: () => true,
 });
 
-/** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
+/**
+ * Opens `DATABASE_URL`, or the running sandbox's database. The database may not be migrated yet.
+ */
 export async function withDatabase<T>(
   context: Surroundings,
   work: (connection: Connection) => Promise<T>,
@@ -150,7 +152,7 @@ async function checkConnection(database: Database, config: Config): Promise<void
       }
     }
   } catch (error) {
-    // A killed sandbox leaves its file behind, and another server may use its address by now.
+    // A killed sandbox leaves its file behind, and another program may use its port by now.
     if (config.databaseUrl === null) throw noSandbox(config.dataDir);
     const host = servers.map((server) => new URL(server).host).join(', ');
     const { message, code } = error as Error & { code?: string };

@@ -34,7 +34,7 @@ export async function runDrill(
     const answers = await actions[name](drill);
     if (index === 0) assertReachable(notify_url, answers);
     if (expects === 'accepted' && answers.some(isAccepted)) isEverAccepted = true;
-    // A 404 for the drill's own order may come from a correct receiver or from a wrong address.
+    // A 404 for the drill's own order may come from a correct receiver or from a wrong URL.
     const isUnknown = ({ status }: DrillAnswer) =>
       !isKnownOrder && expects === 'accepted' && status === 404;
     const conclusive = answers.filter((one) => !isUnknown(one));

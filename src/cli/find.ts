@@ -55,7 +55,10 @@ text narrows the search.
   },
 });
 
-/** The name and the address. A hit may have only one of the two. */
+/**
+ * The name and the e-mail address, or the only one of them that the hit has. Null if it has
+ * neither.
+ */
 function shopperOf({ name, email }: Hit): string | null {
   return name === null || email === null ? (name ?? email) : `${name} <${email}>`;
 }

@@ -81,7 +81,7 @@ export function describeDetails(terminal: Terminal, one: Details): string {
   ]);
 }
 
-/** The events that are sent to an integration, and the address that they go to. */
+/** The events that are sent to an integration, and the URL that they go to. */
 export function describeEvents(one: Pick<Integration, 'events' | 'events_url'>): string | string[] {
   if (one.events.length === 0) return 'results of payments only';
   const lines = [one.events.join(', ')];

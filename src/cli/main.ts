@@ -293,7 +293,7 @@ const isOnPath = (path = '') =>
 
 /**
  * Where a command writes. Node writes to a file once and ignores how much of the output fitted, so
- * this writes to files itself: a bank run must not be cut short without an error.
+ * this function writes to files itself: a bank run must not be cut short without an error.
  */
 function openOutput(stdout: NodeJS.WriteStream & { fd: 1 }): Output {
   const found = fstatSync(stdout.fd);

@@ -166,7 +166,7 @@ function accessOf(values: { role?: string[]; merchant?: string[] }): Access | nu
     : checkAccess({ roles, merchant_ids: ids.length > 0 ? ids : null });
 }
 
-/** Finds a person's invitation, which is waiting for a second administrator. */
+/** Finds a person's invitation that is waiting for a second administrator. */
 async function findHeld(connection: Connection, email: string) {
   const now = timestamp(connection.clock.now());
   const accesses = await mustFindAccesses(connection, email);

@@ -30,7 +30,10 @@ export async function untilOneEnds(pids: number[], clock: Clock = systemClock): 
   while (pids.every(isAlive)) await clock.sleep(lookMilliseconds);
 }
 
-/** Replaces port 0 with a free port. It is chosen here because our answers contain our address. */
+/**
+ * Replaces each port 0 with a free port. The port is chosen here because our answers contain our
+ * URL.
+ */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
   const free = await freePorts(5);

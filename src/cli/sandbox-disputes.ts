@@ -83,7 +83,9 @@ async function resolve(context: Context, text: string, outcome: 'won' | 'lost'):
   });
 }
 
-/** The test gateway of a checkout, or the default one. */
+/**
+ * Finds the test gateway with this name, or the default gateway. Throws if it is a real gateway.
+ */
 export async function findTestGateway(
   config: Config,
   name?: GatewayName,

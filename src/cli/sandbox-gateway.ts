@@ -119,7 +119,8 @@ export async function withWorker<T>(
     const { createRateLimits, memoryRateLimitStore } = await import(
       '#platform/http/rate-limits.ts'
     );
-    // The counts of a process that serves shoppers may be in its memory.
+    // This process counts for itself: the counts of a process that serves shoppers may be only in
+    // that process.
     const rateLimits = createRateLimits(memoryRateLimitStore(deps.clock));
     const mail = openMailTransport(deps.config, deps);
     try {

@@ -191,7 +191,10 @@ async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string |
   }
 }
 
-/** The addresses of the sandbox's other pages. A sandbox that sends mail has no mailbox. */
+/**
+ * The URLs of the sandbox's other pages. They are null unless the sandbox is on this machine, and a
+ * sandbox that sends mail has no mailbox.
+ */
 function placesOf({ mail, mailboxPort, shopPort, console, baseUrl }: Config) {
   const isOnLoopback = isLoopback(new URL(baseUrl).hostname);
   return {
@@ -238,7 +241,7 @@ async function startLogFile(dataDir: string): Promise<string> {
   return file;
 }
 
-/** Waits until the service answers, which is a moment after it has started. */
+/** Waits until the service has answered that it is ready. Under TLS nothing is waited for. */
 async function untilReady({ host, port, tls }: ReadyConfig): Promise<void> {
   // The certificate is for the public name, not for the name used here.
   if (tlsAt(tls, host) !== null) return;
