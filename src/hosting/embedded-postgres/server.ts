@@ -41,7 +41,7 @@ export { EmbeddedPostgresError } from './error.ts';
  *     the next start finds the orphan and stops it.
  */
 export type EmbeddedPostgres = {
-  /** The database's address for the superuser. A restart does not change it. */
+  /** The URL of the database, for the superuser. A restart does not change the URL. */
   readonly url: string;
   /** The postmaster's process id. A restart changes it. */
   readonly pid: number;
@@ -96,7 +96,8 @@ const defaultSettings: Record<string, string> = {
 };
 
 /**
- * Returns the last address of a data folder's server, for a command that runs beside the service.
+ * Returns the last URL of a data folder's server, for a command that runs beside the service. Null
+ * if no server was started there.
  */
 export async function findEmbeddedAddress(dataDir: string): Promise<string | null> {
   const port = (await readIfPresent(path.join(dataDir, 'postgres.port'))).trim();

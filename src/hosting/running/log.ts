@@ -7,7 +7,7 @@ import { openLines } from './write-lines.ts';
 
 /**
  * Writes one JSON object per line, to a file or to standard output. Each call chooses its fields.
- * Headers, bodies and addresses with a payment token are never logged.
+ * Headers, bodies and URLs with a payment token are never logged.
  */
 export function openLog(
   { logLevel: level, traces }: Pick<Config, 'logLevel' | 'traces'>,

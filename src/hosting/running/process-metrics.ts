@@ -35,7 +35,9 @@ const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
 const readRegistry = async (registry: { getMetricsAsJSON(): Promise<unknown> }) =>
   (await registry.getMetricsAsJSON()) as Readings;
 
-/** Figures that only the supervisor knows. It also has a log of its own. */
+/**
+ * Figures of the supervisor: how many processes there are, and how many lines its own log dropped.
+ */
 function countProcesses(wanted: number) {
   const registry = new Registry();
   registry.registerMetric(droppedLogLines);

@@ -29,7 +29,10 @@ type ServiceOptions = {
   role: Role;
   processes: number;
   log: Logger;
-  /** Called once no other process can be using the data folder. */
+  /**
+   * Called before anything is started. With the embedded server, no other process can then be using
+   * the data folder.
+   */
   whenOwned?: () => Promise<void>;
   /** Resolves when the operator stops the service, perhaps before it is ready. */
   stopped?: Promise<void>;
@@ -43,7 +46,8 @@ type Started = (() => Promise<void>)[];
 
 /**
  * Starts the service with everything below it: a database, its migrations, and the configured
- * number of processes. `stop` ends them in reverse order. A step that fails does the same.
+ * number of processes. `stop` ends them in reverse order. If a step fails, the parts that were
+ * started end too.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Running> {
   const { role, processes, log } = options;
@@ -174,7 +178,7 @@ function inFlightGrace({ databaseUrl, requestDeadlineSeconds }: Config): number 
   return databaseUrl === null ? 2_000 : requestDeadlineSeconds * 1_000;
 }
 
-/** The address at which a program on this machine reaches us. */
+/** The host under which a program on this machine reaches us. */
 function localHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;

@@ -5,8 +5,8 @@ import { OperatorError } from '#record/actions/operate.ts';
 // Does the work of the test gateway's card frame: sends the card number only to the gateway.
 
 /**
- * The test gateway of a running sandbox. The address is null if the sandbox uses a real gateway's
- * test mode.
+ * The test gateway of a running sandbox. The URL is null if the sandbox uses a real gateway's test
+ * mode.
  */
 export type CardGateway = { gateway_url: string | null; gateway_secret_key: string };
 
@@ -14,7 +14,10 @@ type Decline = NonNullable<PayPage['decline']>;
 
 const mistyped: Decline = { reason: 'incorrect_number', may_retry: true };
 
-/** Makes a token for a card, as the frame does. Returns it, or why the frame refuses the number. */
+/**
+ * Makes a token for a card, as the frame does. Returns the token, or why the frame refuses the
+ * number.
+ */
 export async function enterCard(
   { gateway_url, gateway_secret_key }: CardGateway,
   number: string,
@@ -39,7 +42,7 @@ export async function enterCard(
   throw new OperatorError(`The test gateway refuses this card: ${body.error?.message}`);
 }
 
-/** Confirms a session's payment with a card. Returns why the frame refuses the number. */
+/** Confirms a session's payment with a card. Returns why the frame refuses the number, or null. */
 export async function confirmCard(
   { apiUrl, publicKey }: CardEntry,
   { client_secret }: CardSession,

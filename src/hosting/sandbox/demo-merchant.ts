@@ -87,7 +87,8 @@ async function readDemo(file: string): Promise<Demo | null> {
 }
 
 /**
- * Returns false if a credential was revoked or rotated, or if they belong to another database.
+ * Returns false if a credential was revoked or rotated, or if the credentials belong to another
+ * database.
  */
 async function isInForce(deps: IntegrationDeps, { integration }: Demo): Promise<boolean> {
   const caller = await createCallers(deps).recognise(integration.client_secret);

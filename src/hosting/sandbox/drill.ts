@@ -88,7 +88,10 @@ export type DrillName = DrillCheck['name'];
 export type DrillAnswer = {
   status: number | null;
   reason: string | null;
-  /** The time since the last byte was sent. */
+  /**
+   * The time until the answer. If `sent_in` is present, the time begins after the last byte was
+   * sent.
+   */
   milliseconds: number | null;
   /** How long the body took to send, if it was sent in pieces and no answer came before the end. */
   sent_in?: number;

@@ -10,7 +10,10 @@ import {
   type MailboxEntry,
 } from '#purchases/messages/sending/mailbox.sql.ts';
 
-/** A story's callbacks go here after its own receiver has ended. All of them are accepted. */
+/**
+ * Most of a story's callbacks go here, because the story's own receiver ends with the story. All of
+ * them are accepted.
+ */
 export const callbackPath = '/callback';
 
 /** The page shows this many of the newest messages. Older ones stay in the database. */
@@ -92,7 +95,7 @@ async function answer(
   const asset = assets[path];
   if (asset) return send(200, asset.type, asset.body);
   if (path === '/messages') {
-    // A text in PostgreSQL cannot contain a zero character, and no address contains one.
+    // A text in PostgreSQL cannot contain a zero character, and no e-mail address contains one.
     const to = (new URLSearchParams(query).get('to') ?? '').replaceAll('\0', ' ');
     const data = (await listMailbox(db, { to, limit: entriesMax })).map(present);
     return send(200, 'application/json', JSON.stringify({ data }));

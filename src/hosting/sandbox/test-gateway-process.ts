@@ -20,7 +20,7 @@ export async function startTestGatewayProcess(
     dataDir: string;
     port: number;
     pageOrigin: string;
-    /** The address to which it posts events. Null if it posts none. */
+    /** The URL to which the gateway posts events. Null if it posts none. */
     webhookUrl: string | null;
     /** The protocol of its events. It answers requests in every protocol. */
     protocol: Protocol;

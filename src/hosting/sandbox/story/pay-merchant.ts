@@ -20,7 +20,10 @@ export async function payMerchant(story: Story): Promise<void> {
   }
 }
 
-/** One operator approves the newest payouts, which then wait for a second approval. */
+/**
+ * One operator approves the draft payouts except the two newest. They then wait for a second
+ * approval.
+ */
 export async function approveFirst(story: Story): Promise<void> {
   for (const { id } of (await list(story, 'draft')).slice(2)) {
     await approvePayout(story.deps, firstOperator, id);

@@ -5,8 +5,8 @@ import { OperatorError } from '#record/actions/operate.ts';
 import { approvedCard, confirm, type Shopper, tokenOf } from '../shopper.ts';
 
 /**
- * Verifies the shopper's address as a real shopper would: asks for a link and follows it from the
- * mail.
+ * Verifies the shopper's e-mail address as a real shopper would: asks for a link and follows it
+ * from the mail.
  */
 export async function proveAddress(
   shopper: Shopper,

@@ -29,7 +29,10 @@ export type Story = {
   gateway: ControlledGateway;
   mailboxUrl: string;
   shop: StoryShop;
-  /** Schedules work for a later day of the season, or for later on the same day. */
+  /**
+   * Schedules work for a later day of the season, or for later on the same day. Work after the last
+   * day is dropped.
+   */
   later(day: number, work: () => Promise<void>): void;
 };
 

@@ -17,7 +17,7 @@ export type StoryShop = {
 
 type ShopSettings = {
   baseUrl: string;
-  /** The address to which browsers go afterwards. */
+  /** The URL of the shop, to which browsers return from the payment page. */
   shopUrl: string;
   mailboxUrl: string;
   credentials: Pick<IssuedCredentials, 'client_secret' | 'signing_key'>;
@@ -38,7 +38,7 @@ export async function openStoryShop(settings: ShopSettings): Promise<StoryShop> 
         notify_url: shop.isDown ? receiver.url : `${mailboxUrl}${callbackPath}`,
         success_url: `${shopUrl}/orders/${reference}`,
         cancel_url: `${shopUrl}/cart`,
-        // The test gateway refuses the data of a shopper with this address.
+        // The test gateway refuses the data of a shopper with this e-mail address.
         customer:
           course === 'data refused' ? { ...person, email: `refused+${person.email}` } : person,
         line_items: lines,
