@@ -173,7 +173,7 @@ function readOtherUrl({ text, problem }: Reader, ours: readonly (string | null)[
   return null;
 }
 
-/** Either all three settings are given or none. */
+/** The issuer, the client ID and the client secret are given together or not at all. */
 function readOidc({ text, problem }: Reader): OidcSettings | null {
   const issuer = text('CONSOLE_OIDC_ISSUER');
   const clientId = text('CONSOLE_OIDC_CLIENT_ID');

@@ -13,8 +13,8 @@ import type { Reader } from './reader.ts';
 /**
  * The gateways for which the operator has given keys: those that GATEWAYS names, each with its own
  * settings, or a single one, `main`, whose settings need no prefix. A test gateway that the
- * operator started also needs its address. Null in a sandbox without any gateway, where the
- * supervisor starts one.
+ * operator started also needs its URL. Null in a sandbox without any gateway, where the supervisor
+ * starts one.
  */
 export function readGateways(
   reader: Reader,

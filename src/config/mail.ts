@@ -2,7 +2,7 @@ import type { Config } from '#config.ts';
 import { addressOf } from '#purchases/messages/sending/mail.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// Reads the settings for messages to shoppers.
+// Reads the settings for mail.
 
 export function readMail(
   reader: Reader,
@@ -53,7 +53,7 @@ function isRemoteMail(mailUrl: string): boolean {
   return !isLocal(hostname) || ['host', 'service', 'proxy'].some((name) => searchParams.has(name));
 }
 
-/** Whether the query of the address overrides `requireTLS`, or disables certificate checks. */
+/** Whether the query of the URL overrides `requireTLS`, or disables certificate checks. */
 function weakensTls(mailUrl: string): boolean {
   const names = [
     'ignoreTLS',
