@@ -95,7 +95,7 @@ function createServer(deps: AppDeps, headers: Record<string, string>): FastifyIn
     // Node would answer a missing Host header itself, without our envelope.
     ...serverOptions(deps, { url: deps.baseUrl, tls: deps.tls }, { requireHostHeader: false }),
     keepAliveTimeout: 60_000,
-    // A path that cannot be decoded or is too long is not found.
+    // A path that cannot be decoded or is too long is answered as not found.
     frameworkErrors: (_error, request, reply) => {
       addCommonHeaders(headers, request, reply);
       answerNotFound(reply);

@@ -61,11 +61,17 @@ export type Config = {
   callbackAllow: Destinations;
   /** How long an attempt to deliver a callback is stored. */
   callbackRetentionDays: number;
-  /** How long a shopper's data is kept after a checkout's last movement; null to keep it. */
+  /**
+   * How long a shopper's data is kept after a checkout's last movement. Null if it is kept for
+   * ever.
+   */
   retentionDays: number | null;
   /** Refunds above this many cents need two people. Null if one person is enough for any refund. */
   fourEyesAbove: number | null;
-  /** How long a person must have had the same passkey before they can be the second approver. */
+  /**
+   * How long a person's passkey and access must have been unchanged before the person can be the
+   * second approver.
+   */
   secondPersonHours: number;
   /**
    * How many whole business days lie between the confirmation of a bank account and a payout to it.
@@ -84,7 +90,7 @@ export type Config = {
   drainSeconds: number;
   alertWebhookUrl: string | null;
   alertWebhookSecret: string | null;
-  /** The address that traces are sent to. Null if traces are off. */
+  /** Where and how traces are sent. Null if traces are off. */
   traces: TraceSettings | null;
   /** If it is null, a sandbox keeps messages in its mailbox, and production sends none. */
   mail: MailSettings | null;

@@ -298,8 +298,8 @@ export async function startProcess(
         for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });
-      // This does not wait for a statement that waits for a lock, or for a database that does not
-      // answer.
+      // The stop does not wait for a statement that waits for a lock, or for a database that does
+      // not answer.
       await Promise.all([Promise.race([closed, cut]), within(deps.clock, 2_500, idle)]);
       ended.abort();
       await within(deps.clock, 500, node.stop());

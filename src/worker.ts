@@ -111,7 +111,7 @@ type Work = {
   awaits?: Awaited;
   /** Whether a process that only serves requests does it too. */
   isOwn?: true;
-  /** Whether it calls a gateway. Such work waits while money is stopped (decision 0097). */
+  /** Whether it waits while money is stopped (decision 0097), because it calls a gateway. */
   movesMoney?: true;
   /**
    * Whether it makes or sends what the books say, without calling a gateway. Such work also waits
@@ -120,8 +120,8 @@ type Work = {
    */
   statesMoney?: true;
   /**
-   * Does some of the due work and returns how much. The worker calls it again at once until it
-   * returns 0. When the signal aborts, a long run finishes only what it has begun.
+   * Does some of the due work and returns how much. The worker calls it again until it returns 0.
+   * When the signal aborts, a long run finishes only what it has begun.
    */
   run(deps: WorkerDeps, stopping: AbortSignal): Promise<number>;
 };
@@ -274,7 +274,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'post alerts',
-    // Without a webhook address alerts stay due and wake this work at every check. A run that does
+    // Without a webhook URL alerts stay due and wake this work at every check. A run that does
     // nothing is followed by this pause.
     pauseSeconds: 15,
     awaits: { shared: 'alerts' },
