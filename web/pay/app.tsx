@@ -55,8 +55,8 @@ export function App({
   async function prove(token: string, started: Payment) {
     setProof('opening');
     const answer = await openSession(path, token);
-    // A link that was used before opens no session, but this browser may still have its session.
-    // The document that is read now tells, so the page shows what the shopper can do.
+    // A link that was used before opens no session, but this browser may still have the session
+    // that the link opened. The document that is read now shows whether it does.
     await started.reload();
     setProof(answer);
   }

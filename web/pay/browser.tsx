@@ -21,8 +21,8 @@ if (data && root) {
 }
 
 /**
- * In a mail's link, the token and the next step follow the `#`. They are removed from the address
- * at once, so that they are neither in the history nor in what a shopper copies.
+ * In a mail's link, the token and the next step follow the `#`. They are removed from the URL at
+ * once, so that they are neither in the history nor in what a shopper copies.
  */
 function takeArrival(path: string): Arrival | null {
   if (location.pathname !== `${path}/manage`) return null;

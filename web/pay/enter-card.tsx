@@ -61,7 +61,10 @@ export function EnterCard({ view, page, payment }: SceneProps) {
   );
 }
 
-/** The card of a payment or of a new card on the plan page, entered in its session. */
+/**
+ * Enters the card for a payment on the plan page, or a new card for the plan, in the session of the
+ * attempt.
+ */
 export function SessionCard({
   view,
   attempt,

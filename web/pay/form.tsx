@@ -163,8 +163,8 @@ function Term({
             ))}
           </span>
         </span>
-        {/* The radio button comes after its label: painted before it, it would move when the
-            label arrives. */}
+        {/* The radio button comes after its label. If the button were painted first, it would move
+            when the label arrives. */}
         <input
           type="radio"
           name="term"

@@ -18,7 +18,7 @@ type Gallery = {
   states: GalleryStates;
   /** Every request that the pages sent, in order. */
   asked: { path: string; body: unknown }[];
-  /** States whose page has posted a payment or a cancellation: later answers differ. */
+  /** States whose page has sent a request that changes something. Later answers differ. */
   acted: Set<string>;
   /** Whether shoppers stay on this page when they are done: the shop has no page for them. */
   staysOnPage: boolean;

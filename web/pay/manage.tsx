@@ -173,7 +173,10 @@ function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
     : i18n.text('manage_bank_card');
 }
 
-/** Changing the card does not make a payment that we no longer retry due again. */
+/**
+ * A payment that we no longer retry does not fall due again when the card changes, so the text also
+ * says that it is still late.
+ */
 function replacedWords(page: PayPage | null, plan: Plan, i18n: I18n): string {
   const card = plan.card ? cardName(plan.card, i18n) : '';
   const late = latePayments(plan).filter((one) => one.late?.retries_at === null);

@@ -216,7 +216,7 @@ const post = (body: object) => ({
   body: JSON.stringify(body),
 });
 
-/** The only way to leave the page: to a web address from the server. */
+/** The only way to leave the page: to an http or https URL from the server. */
 function leave(url: string, how: 'assign' | 'replace'): void {
   if (/^https?:\/\//i.test(url)) location[how](url);
 }

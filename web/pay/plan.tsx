@@ -128,7 +128,7 @@ export function Late({
 }: {
   page: PayPage;
   plan: Plan;
-  /** False if a notice above has already said so. */
+  /** False if a notice above has already said why. */
   saysWhy: boolean;
   pay: (() => void) | null;
 }) {
@@ -198,7 +198,10 @@ const states: Record<PlanPayment['status'], PageKey> = {
   cancelled: 'plan_cancelled',
 };
 
-/** One dot per payment. A long plan folds the payments after the next three. */
+/**
+ * One dot per payment. A long plan shows those near the next payment and the last one, and folds
+ * the others.
+ */
 export function Payments({ page, plan, path, hasCalendar }: PlanProps & { hasCalendar: boolean }) {
   const i18n = useI18n();
   const { payments } = plan;

@@ -19,7 +19,7 @@ export function NoProof({ page, close }: PanelProps) {
   );
 }
 
-/** "Send me a link": the answer is the same for every address. */
+/** "Send me a link": the answer is the same for every e-mail address. */
 export function Prove({ page, path, close, panel }: PanelProps & { panel: Panel }) {
   const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'wrong'>('idle');
