@@ -15,8 +15,8 @@ import { Shell } from './shell/shell.tsx';
 
 const Register = lazy(() => import('./pages/register.tsx'));
 
-// The token of a one-time link follows the `#`, which browsers do not send. It is removed from the
-// address at once, so that the history does not keep it.
+// The token of a one-time link follows the `#`, which browsers do not send. The token is removed
+// from the URL at once, so that the history does not keep it.
 const linkToken = window.location.hash.slice(1);
 if (linkToken !== '' && ['/register', '/sign-in'].includes(window.location.pathname)) {
   window.history.replaceState(null, '', window.location.pathname);

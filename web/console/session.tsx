@@ -23,8 +23,8 @@ export function SessionProvider({ session, children }: { session: Session; child
     else window.localStorage.setItem(choiceKey, merchant);
     setChosen(merchant);
   };
-  // A link may name the merchant whose rows it shows. It becomes the choice, so that the name above
-  // the rows is that merchant's.
+  // A link may name the merchant whose rows it shows. That merchant becomes the choice, so that the
+  // name above the rows is that merchant's.
   const named = new URLSearchParams(useSearch()).get('merchant');
   const wanted = isTheirs(named) ? named : null;
   useEffect(() => {

@@ -16,8 +16,8 @@ function changed(search: string, path: string, change: Filters): string {
 }
 
 /**
- * The filters of a page live in its address, so a link is a saved view. A change returns to the
- * first page.
+ * The filters of a page live in its URL, so a link is a saved view. A change returns to the first
+ * page.
  */
 export function useFilters(): [Filters, (change: Filters) => void] {
   const search = useSearch();
@@ -30,8 +30,8 @@ export function useFilters(): [Filters, (change: Filters) => void] {
 }
 
 /**
- * The filters in the address. Only the service's staff filter by the merchant: anyone else chooses
- * one for all pages.
+ * The filters in the URL. Only the service's staff filter by the merchant: anyone else chooses one
+ * for all pages.
  */
 export function useAddress(): Filters {
   const { scope } = useSession();
@@ -40,9 +40,9 @@ export function useAddress(): Filters {
 }
 
 /**
- * The row that is open over a list, as a parameter of the address. Opening it keeps the list's
- * filters and page. Closing it returns to the list, so that the browser's back button does not open
- * it again.
+ * The row that is open over a list, as a parameter of the URL. Opening it keeps the list's filters
+ * and page. Closing it returns to the list, so that the browser's back button does not open it
+ * again.
  */
 export function useOpened(name: string): {
   opened: string | null;

@@ -196,8 +196,8 @@ function Answer(props: {
   close: () => void;
 }) {
   const { of: dispute, verb } = props;
-  // The person saw these when the dialog opened. In the meantime another person may stage the
-  // evidence again, and an inquiry may become a dispute.
+  // The person saw these values when the dialog opened. In the meantime another person may stage
+  // the evidence again, and an inquiry may become a dispute.
   const [{ evidence_hash, status }] = useState(dispute);
   const amount = props.show(dispute.amount);
   const actions: Record<Verb, Texts> = {

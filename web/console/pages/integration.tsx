@@ -224,7 +224,7 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
   );
 }
 
-/** Where events go if the integration has no address of its own for them. */
+/** Where events go if the integration has no URL of its own for them. */
 function addressOf({ events }: IntegrationRow): string {
   const ofPayouts = 'the notify_url of the newest order';
   if (!events.includes('payouts')) return 'The notify_url of the order';

@@ -25,7 +25,7 @@ export function IntegrationStatus({ of: row }: { of: IntegrationRow }) {
   return <Status of="active" />;
 }
 
-/** When a credential that is being rotated out expires. */
+/** When the first of the credentials that are being rotated out expires. Null if there are none. */
 export const oldestEnd = (row: IntegrationRow): string | null =>
   [...row.client_secrets, ...row.signing_keys]
     .flatMap(({ expires_at }) => (expires_at === null ? [] : [expires_at]))

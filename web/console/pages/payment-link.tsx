@@ -143,7 +143,8 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
 }
 
 /**
- * The person's own program writes the mail. With an address, the service can mail the link itself.
+ * The person's own program writes the mail. If the link has the shopper's e-mail address, the
+ * service can mail the link itself.
  */
 function MailIt({ of: link }: { of: PaymentLinkDetails }) {
   const can = useCan();

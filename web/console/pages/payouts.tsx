@@ -16,7 +16,7 @@ import { merchantColumn } from './checkouts.tsx';
 
 type PayoutState = Pick<PayoutRow, 'status' | 'approvals' | 'approved_account' | 'compare_since'>;
 
-/** Whether its approvals are for an account that is no longer in use. */
+/** Whether the payout's approvals are for an account that is no longer in use. */
 export const mustApproveAgain = (row: PayoutState) =>
   row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
 
@@ -38,7 +38,7 @@ export function PayoutStatus({ of: row }: { of: PayoutState }) {
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
 
-/** A person approves a payout for the account that this shows. */
+/** A person approves a payout for the account that this column shows. */
 const accountColumn: Column<PayoutRow> = {
   head: 'Account',
   grow: true,

@@ -119,9 +119,7 @@ export default function People() {
   );
 }
 
-/**
- * Invites a person, invites a person again who lost their passkey, or changes what a person may do.
- */
+/** Invites a person, also one who has lost their passkey, or changes what a person may do. */
 function Access({ of, close }: { of?: Person; close: () => void }) {
   // The person as they were when the dialog opened; the page keeps refreshing them.
   const [person] = useState(of);

@@ -32,7 +32,7 @@ export default function Register({ token }: { token: string }) {
       setBusy(false);
     }
   };
-  // The address contains the token only when the link is opened.
+  // The URL contains the token only when the link is opened.
   if (token === '') {
     return (
       <Door title="This link has no invitation">

@@ -116,7 +116,7 @@ export function AlertsFrame(props: {
   path: string;
   label: string;
   noun: string;
-  /** The parameter of the address that names the open alert. */
+  /** The parameter of the URL that names the open alert. */
   parameter: string;
   nameOf: (kind: string) => string;
   /** The column heads that differ between the pages. */

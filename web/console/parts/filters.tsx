@@ -133,7 +133,7 @@ export function DayInput({
   );
 }
 
-/** An amount as people write it. The address contains it in cents. */
+/** An amount as people write it. The URL contains the amount in cents. */
 export const AmountFilter = () => (
   <TextFilter
     name="amount"
@@ -151,7 +151,7 @@ export function TextFilter(props: {
   label: string;
   placeholder: string;
   width?: number;
-  /** Converts between the text in the field and the value in the address. */
+  /** Converts between the text in the field and the value in the URL. */
   read?: (text: string) => string;
   show?: (value: string) => string;
 }) {

@@ -102,9 +102,9 @@ export type Picking<Row> = {
 
 type ListProps<Row> = {
   path: string;
-  /** The parameters that do not come from the page's address. */
+  /** The parameters that do not come from the page's URL. */
   query?: Record<string, string>;
-  /** The parameters of the address that the list takes. */
+  /** The parameters of the page's URL that the list takes. */
   takes: string[];
   label: string;
   columns: Column<Row>[];

@@ -14,6 +14,6 @@ export function saveFile(name: string, content: string | Blob): void {
   link.href = url;
   link.download = name;
   link.click();
-  // Safari reads the address only after this turn of the event loop.
+  // Safari reads the URL only after this turn of the event loop.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -38,7 +38,10 @@ export function Shop({ merchant }: { merchant: string }) {
   );
 }
 
-/** Decides what a person may do about the rows that are counted. */
+/**
+ * The permissions to do something about the rows that are counted. A person with none of them reads
+ * what the shop needs.
+ */
 const ofNeeded = [
   ...['disputes.supply', 'refunds.review', 'messages.answer', 'instalments.retry'],
   'callbacks.retry',
@@ -207,7 +210,7 @@ const steps: {
   },
 ];
 
-/** The list checks itself, and disappears when everything is done. */
+/** The list ticks off what is done, and disappears when everything is. */
 function GoLive({ of: home }: { of: Home }) {
   const can = useCan();
   const { sandbox, other_console_url } = useSession();

@@ -2,7 +2,10 @@ import { Button } from '@mantine/core';
 import { useAction } from './actions.tsx';
 import { Card, Notice } from './basics.tsx';
 
-/** Fills a sandbox that has no orders, so that a newcomer sees the console at work. */
+/**
+ * The label of the button that fills a sandbox without orders, so that a newcomer sees the console
+ * at work.
+ */
 const playing = 'Play a story of twelve weeks';
 
 export function StoryCard({ isPlaying }: { isPlaying: boolean }) {

@@ -7,7 +7,7 @@ import { Raw } from './attempts.tsx';
 import { Notice } from './basics.tsx';
 import { useText } from './text.ts';
 
-/** Sends a test callback to an address, and shows the answer below it. */
+/** Sends a test callback to a URL, and shows the answer below the field. */
 export function TestCallback({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   const [url, urlField] = useText(row.events_url ?? '');
   const [tested, setTested] = useState<TestedCallback | null>(null);

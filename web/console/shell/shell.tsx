@@ -415,7 +415,7 @@ function ShopItems() {
         <Menu.Item
           key={id ?? 'all'}
           onClick={() => {
-            // The address may name another merchant, or a page of that merchant's list.
+            // The URL may name another merchant, or a page of that merchant's list.
             setFilters({ merchant: '' });
             choose(id);
           }}
