@@ -35,7 +35,10 @@ export function settleCharge(
   if (reason) openDispute(context, charge, { reason, amount: object.amount_captured });
 }
 
-/** Books the amount that returns to a card. The fee of the payment is not returned. */
+/**
+ * Books the amount that a refund returns to a card, unless the refund failed at once. The fee of
+ * the payment is not returned.
+ */
 export function settleRefund(context: Context, refund: Kept<'refund'>): void {
   const { object, merchant } = refund;
   if (object.status === 'failed') return;
@@ -73,7 +76,10 @@ function bookRefund(
   return transaction.object.id;
 }
 
-/** Books the refunds that have failed in the meantime: objects age when they are read. */
+/**
+ * Books the refunds that have failed in the meantime. Objects age only when they are read, so
+ * nothing else books them.
+ */
 export function bookFailures(context: Context): void {
   const { store } = context;
   const failed = store

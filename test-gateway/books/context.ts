@@ -7,14 +7,14 @@ import type { Store } from '../store.ts';
 /** Everything that the books need to handle one request. */
 export type Context = {
   store: Store;
-  /** Where browsers reach the gateway. */
+  /** The URL where browsers reach the gateway. */
   publicUrl: string;
   merchant: string;
   /** The time of the merchant that the caller named, in seconds. */
   now: number;
-  /** The time of the merchant that owns the object, in seconds. */
+  /** The merchant's time in seconds, or the gateway's own time if the merchant's is not known. */
   timeOf(merchant: string): number;
-  /** The decline that a fault demands. */
+  /** A decline that replaces the answer of the card's bank. Null if the bank answers. */
   decline: Refusal | null;
   account: Account;
   /** Calls the webhook; null without a webhook. */
@@ -57,7 +57,7 @@ export function amountProblem(
 ): 'too_small' | 'too_large' | null {
   if (amount < account.amountMin) return 'too_small';
   const email = customer === null ? null : store.find('customer', customer)?.object.email;
-  // Every payment of a shopper with such an address is refused (decision 0011).
+  // Every payment of a shopper with such an e-mail address is refused (decision 0011).
   const isRefused = /^refused(\+[^@]*)?@/i.test(email ?? '');
   return amount > amountMax || isRefused ? 'too_large' : null;
 }

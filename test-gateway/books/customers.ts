@@ -1,7 +1,7 @@
 import type { Kept } from '../store.ts';
 import type { Context } from './context.ts';
 
-/** Null for a deleted customer, which can no longer be used. */
+/** Null if the customer is unknown or deleted. A deleted customer can no longer be used. */
 export function findCustomer({ store }: Context, id: string): Kept<'customer'> | null {
   const customer = store.find('customer', id);
   return customer?.hidden.deleted ? null : customer;

@@ -30,8 +30,8 @@ function withdraw(context: Context, dispute: Kept<'dispute'>): void {
 }
 
 /**
- * Books the money that a dispute moves: out when it opens, back when it is won. The fee is not
- * returned.
+ * Books the money that a dispute withdraws, or that returns when the dispute is won. The fee does
+ * not return.
  */
 function book(
   context: Context,
@@ -130,7 +130,10 @@ export function escalateDispute(context: Context, dispute: Kept<'dispute'>): voi
   tell(context, dispute, 'charge.dispute.updated');
 }
 
-/** The bank decides, or the merchant accepts the dispute. The money of a won one may come later. */
+/**
+ * Closes a dispute, because the bank decides or the merchant accepts it. Unless `isReinstated`, the
+ * money of a won dispute comes back later.
+ */
 export function settleDispute(
   context: Context,
   dispute: Kept<'dispute'>,

@@ -18,7 +18,8 @@ type Problem = {
 export const fullYear = (year: number): number => (year < 100 ? 2000 + year : year);
 
 /**
- * Finds the test card. Any other number is refused and not stored, because it may be a real card.
+ * Finds the test card, or says what is wrong with the entry. Any other number is refused and not
+ * stored, because it may be a real card.
  */
 export function readEnteredCard(
   given: EnteredCard,

@@ -15,8 +15,8 @@ export type CardOptions = {
 };
 
 /**
- * The result of 3-D Secure. A payment has one only with the shopper, and only if the card or the
- * caller demands it.
+ * The result of 3-D Secure. Null without the shopper, and if neither the card nor the caller
+ * demands 3-D Secure.
  */
 export function authenticationOf(
   card: CardBehaviour,
@@ -46,13 +46,13 @@ export function findIntent(context: Context, id: string): Kept<'payment_intent'>
   return intent === null ? null : agedIntent(intent, context.timeOf(intent.merchant));
 }
 
-/** The address of the issuer's page about a payment or a card. */
+/** The URL of the issuer's page about a payment or a card. */
 export function challengeUrl({ publicUrl }: Context, id: string, secret: string): string {
   return `${publicUrl}/challenge/${id}/${secret}`;
 }
 
 /**
- * Charges the card, or places a hold on it. If its bank challenges the shopper first, only begins
+ * Charges the card, or places a hold on it. If the bank challenges the shopper first, only begins
  * the challenge. Saves everything. Returns why the card was declined, or null.
  */
 export function confirmIntent(
@@ -84,7 +84,7 @@ export function confirmIntent(
   return null;
 }
 
-/** Saves the intent and its charge whether it was declined or not. */
+/** Saves the intent and its charge, even if the card was declined. */
 function chargeCard(
   context: Context,
   intent: Kept<'payment_intent'>,
@@ -130,7 +130,7 @@ function chargeCard(
   return error;
 }
 
-/** Takes the money of a hold, or part of it. The rest is voided. */
+/** Captures a hold, wholly or in part. The rest is voided. */
 export function captureIntent(
   context: Context,
   intent: Kept<'payment_intent'>,

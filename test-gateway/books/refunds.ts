@@ -6,7 +6,7 @@ import { settleRefund } from './balance.ts';
 import type { Context } from './context.ts';
 import { disputesOf } from './disputes.ts';
 
-/** The amount of a charge that has been refunded so far. */
+/** The sum of a charge's refunds that have not failed. Pending refunds count. */
 export function refundedAmount(context: Context, charge: Kept<'charge'>): number {
   return context.store
     .refundsOf(charge.object.id)
@@ -45,7 +45,7 @@ export function refundProblem(
   return amount !== undefined && (amount < 1 || amount > remaining) ? 'wrong_amount' : null;
 }
 
-/** Refunds captured money, if the card's bank accepts it. */
+/** Refunds captured money. If the card's bank declines, the refund fails, at once or later. */
 export function refundCharge(
   context: Context,
   charge: Kept<'charge'>,

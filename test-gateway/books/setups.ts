@@ -13,7 +13,7 @@ import {
   type Decision,
 } from './payments.ts';
 
-// Cards that are stored without a payment.
+// A setup stores a card without a payment.
 
 /** A card whose payments are refused may still be stored. */
 function refusalOf(method: Kept<'payment_method'>): Refusal | null {
@@ -22,7 +22,8 @@ function refusalOf(method: Kept<'payment_method'>): Refusal | null {
 }
 
 /**
- * Stores the card, after a challenge if the bank demands one. Returns why it was declined, or null.
+ * Stores the card, after a challenge if the bank demands one. Returns why the card was declined, or
+ * null.
  */
 export function confirmSetup(
   context: Context,
@@ -85,7 +86,7 @@ function finish(
   return error;
 }
 
-/** Applies the shopper's answer to the challenge of a setup. */
+/** Applies the shopper's answer to the challenge of a setup, if the bank still takes one. */
 export function decideSetupChallenge(
   context: Context,
   intent: Kept<'setup_intent'>,
