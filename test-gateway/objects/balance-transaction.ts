@@ -1,7 +1,10 @@
 import type { Kept } from '../store.ts';
 import { daySeconds, type Made, newId } from './made.ts';
 
-/** The cost of a card payment: a share of the amount and a fixed part, in cents. */
+/**
+ * The fee of a payment is a share of the amount and a fixed part. The fee of a dispute is fixed.
+ * Amounts are in cents.
+ */
 export type Fees = { basisPoints: number; fixed: number; dispute: number };
 
 export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000 };

@@ -5,7 +5,7 @@ import { type Made, newId } from './made.ts';
 export function makeCustomer(
   { merchant, now }: Made,
   given: {
-    /** The caller's own id, if the API lets it choose one. */
+    /** The caller's own id, if the API lets callers choose ids. */
     id?: string;
     email: string | null;
     name: string | null;

@@ -5,7 +5,7 @@ import { daySeconds, type Made, newId } from './made.ts';
 
 export const responseSeconds = 10 * daySeconds;
 
-/** The files that a merchant may send as evidence, by their ids. */
+/** The members of the evidence that contain ids of files. */
 export const evidenceFiles = [
   'cancellation_policy',
   'customer_communication',
@@ -18,7 +18,7 @@ export const evidenceFiles = [
   'uncategorized_file',
 ] as const;
 
-/** The texts that a merchant may send as evidence. */
+/** The members of the evidence that contain texts. */
 export const evidenceTexts = [
   'access_activity_log',
   'billing_address',

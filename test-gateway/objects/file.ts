@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Kept } from '../store.ts';
 import { daySeconds, type Made, newId } from './made.ts';
 
-/** Stripe accepts no larger file for this purpose, and keeps it for nine months. */
+/** Stripe accepts no larger file as evidence, and keeps such a file for nine months. */
 const bytesMax = 5_000_000;
 const lifeDays = 270;
 

@@ -4,7 +4,7 @@ import { daySeconds, type Made, newId } from './made.ts';
 export const holdSeconds = 7 * daySeconds;
 
 type Given = {
-  /** The caller's own id, if the API lets it choose one. */
+  /** The caller's own id, if the API lets callers choose ids. */
   id?: string;
   amount: number;
   currency: string;

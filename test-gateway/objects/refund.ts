@@ -11,7 +11,7 @@ export function makeRefund(
   charge: Stripe.Charge,
   card: CardBehaviour,
   given: {
-    /** The caller's own id, if the API lets it choose one. */
+    /** The caller's own id, if the API lets callers choose ids. */
     id?: string;
     amount: number;
     reason: string | null;

@@ -7,7 +7,7 @@ export function makeSetupIntent(
     customer: string | null;
     /** Null if the card is entered later. */
     payment_method: string | null;
-    /** The caller's own id, if the API lets it choose one. */
+    /** The caller's own id, if the API lets callers choose ids. */
     id?: string;
     description: string | null;
     metadata: Record<string, string>;
