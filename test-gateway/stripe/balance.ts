@@ -19,7 +19,7 @@ export function retrieveBalanceTransaction(context: Context, form: Form, id: str
   return ok(present(context, transaction));
 }
 
-/** The charge, refund or dispute that moved the balance. */
+/** The charge, refund or dispute that moved the balance. Null if there is none. */
 function sourceOf({ store }: Context, source: Stripe.BalanceTransaction['source']): object | null {
   if (typeof source !== 'string') return null;
   const kinds = ['charge', 'refund', 'dispute'] as const;

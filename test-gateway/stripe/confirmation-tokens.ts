@@ -16,7 +16,7 @@ const tokenShape = {
   setup_future_usage: 'string',
 } as const;
 
-/** The card frame uses this, and so do tests without a browser, as in Stripe's test mode. */
+/** The card frame calls this. Tests without a browser call it too, as in Stripe's test mode. */
 export function createConfirmationToken(context: Context, form: Form): Answer {
   const given = readForm(form, tokenShape);
   const data = given.payment_method_data;

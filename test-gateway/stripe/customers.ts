@@ -36,8 +36,8 @@ export function retrieveCustomer({ store }: Context, form: Form, id: string): An
 }
 
 /**
- * Supports only what Tranche asks for, one member of the metadata. It finds a customer at once,
- * while Stripe needs a minute.
+ * Searches by one member of the metadata, which is all that Tranche asks for. A new customer is
+ * found at once, while Stripe needs up to a minute.
  */
 export function searchCustomers({ store }: Context, form: Form): Answer {
   const { query, limit = 10 } = readForm(form, { query: 'string', limit: 'integer' });
@@ -61,7 +61,7 @@ export function listCustomers(context: Context, form: Form): Answer {
   return answerList(context, form, {
     kind: 'customer',
     url: '/v1/customers',
-    // A deleted customer has no address to filter by.
+    // A deleted customer has no e-mail address to filter by.
     filters: ['email'],
     present: ({ object }) => object,
   });

@@ -41,7 +41,7 @@ const evidenceShape = Object.fromEntries(
 /** Stripe's limit for each text of the evidence. */
 const evidenceCharactersMax = 20_000;
 
-/** Stages evidence, or submits it. Evidence is submitted once, before the deadline. */
+/** Stages or submits evidence, and changes metadata. Evidence is submitted once, in time. */
 export function updateDispute(context: Context, form: Form, id: string): Answer {
   const [named, emptied] = splitEmpty(form.evidence);
   const given = readForm(named ? { ...form, evidence: named } : form, {
@@ -90,7 +90,7 @@ function splitEmpty(evidence: Form[string] | undefined): [Form | null, Record<st
   ];
 }
 
-/** Accepts the dispute: it is lost. */
+/** Accepts the dispute, which is then lost. An inquiry is closed. */
 export function closeDispute(context: Context, form: Form, id: string): Answer {
   readForm(form, {});
   const dispute = openedDispute(context, id);

@@ -30,13 +30,13 @@ export type Call = {
 type Caller = {
   readonly store: Store;
   readonly faults: Faults;
-  /** The keys whose requests have no answer yet. `callWithKey` writes it. */
+  /** The keys whose requests have no answer yet. `callWithKey` changes this set. */
   readonly inFlight: Set<string>;
 };
 
 /**
  * Runs operations under their idempotency keys, as Stripe does: the first answer is stored with its
- * effect, and a request that repeats the key gets it again. Faults strike here.
+ * effect, and a request that repeats the key gets that answer again. Faults strike here.
  */
 export function createCaller(store: Store, faults: Faults) {
   const caller: Caller = { store, faults, inFlight: new Set() };
@@ -98,7 +98,7 @@ async function callWithKey(
   if (before !== null) {
     response.setHeader('Idempotent-Replayed', 'true');
     response.setHeader('Original-Request', before.request);
-    // A fault strikes a replayed answer as well as a first one.
+    // A fault that waits or closes the connection strikes a replayed answer too.
     const { status, body } = before;
     await withFault(faults, fault, request.socket, () => () => send(response, status, body));
     return;
@@ -114,7 +114,10 @@ async function callWithKey(
   }
 }
 
-/** The answer stored under the key; null if it is missing or too old. */
+/**
+ * The answer stored under the key. Null if it is missing or too old. Throws if the key was first
+ * used for a different request.
+ */
 function findAnswer(
   store: Store,
   { context }: Call,
@@ -132,7 +135,7 @@ function findAnswer(
   });
 }
 
-/** Stores the answer with its effect. The first answer is replayed even if it was a 500. */
+/** Stores the answer with its effect, even a 500. A refusal is stored if the operation began. */
 function runAndKeep(
   store: Store,
   { id, context }: Call,

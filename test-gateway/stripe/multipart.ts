@@ -2,8 +2,8 @@ import { invalidRequest } from './errors.ts';
 import type { Form } from './form.ts';
 
 /**
- * Reads a `multipart/form-data` body as a form. A file is an object with its name, its type and its
- * bytes as Latin-1 text.
+ * Reads a `multipart/form-data` body as a form. A file becomes an object with the file's name, and
+ * with its bytes as Latin-1 text.
  */
 export function parseMultipart(bytes: Buffer, contentType: string): Form {
   const boundary = /boundary=(?:"([^"]+)"|([^;\s]+))/.exec(contentType);
@@ -15,8 +15,8 @@ export function parseMultipart(bytes: Buffer, contentType: string): Form {
     const start = at + separator.length;
     at = bytes.indexOf(separator, start);
     if (at < 0) break;
-    // A part begins after the line of its separator, and ends before the line break of the next
-    // separator.
+    // A part begins after the line of its separator, and ends before the line break in front of the
+    // next separator.
     const part = bytes.subarray(start + 2, at - 2);
     const head = part.indexOf('\r\n\r\n');
     if (head < 0) throw invalidRequest('A part of the multipart body has no headers.');

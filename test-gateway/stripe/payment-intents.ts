@@ -36,7 +36,7 @@ const intentShape = {
   expand: 'strings',
 } as const;
 
-/** Reads the parameters of a new payment, without checking them. */
+/** Reads the parameters of a new payment by their kinds. Their values are checked later. */
 const readIntent = (form: Form) => readForm(form, intentShape);
 type GivenIntent = ReturnType<typeof readIntent>;
 
