@@ -32,7 +32,7 @@ function answerOf(error: unknown): { status: number; body: object } {
   throw error;
 }
 
-/** Reads the caller's key, which decides what the caller may do. */
+/** Returns whether the caller's key is the publishable one. Throws if the key is wrong here. */
 function readKey(running: Running, request: IncomingMessage, operation: Operation): boolean {
   const key = header(request, 'api-key') ?? '';
   const isPublishable = isSame(key, running.publishableKey);
@@ -90,7 +90,7 @@ async function call(
   }
 }
 
-/** Returns a late refusal, so that what was written before it is committed. */
+/** Returns a late refusal rather than throwing it, so that the writes before it are committed. */
 function runOrRefuseLate(run: () => object): object {
   try {
     return run();
@@ -101,8 +101,9 @@ function runOrRefuseLate(run: () => object): object {
 }
 
 /**
- * The ids that the request locks: the payment that it changes, or the customer of a new payment.
- * Hyperswitch refuses a second request about one of them until the first has been answered.
+ * The ids that a request about a payment locks: the payment's, and the customer's if the request
+ * names a customer. A request that only reads locks nothing, unless it asks the acquirer
+ * (`force_sync`). Hyperswitch refuses a request that would lock one of these ids a second time.
  */
 function locksOf(
   method: string,

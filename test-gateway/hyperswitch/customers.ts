@@ -8,7 +8,7 @@ import { HyperswitchError, missing } from './errors.ts';
 import { findPayment, presentPayment } from './payment.ts';
 import type * as schemas from './schemas.ts';
 
-/** Refuses a customer that does not exist or was deleted. */
+/** Finds the customer. Refuses one that does not exist or was deleted. */
 export function usableCustomer({ store }: Context, id: string): Kept<'customer'> {
   const customer = store.find('customer', id);
   if (customer === null) throw missing('Customer');

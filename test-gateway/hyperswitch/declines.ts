@@ -17,7 +17,7 @@ type Members = Pick<
 type Standard = {
   code: (typeof standardisedCodes)[number];
   action: (typeof recommendedActions)[number];
-  /** Mastercard's advice to merchants, as the network passes it on. */
+  /** Mastercard's merchant advice code. */
   advice?: string;
 };
 

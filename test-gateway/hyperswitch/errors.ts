@@ -31,7 +31,7 @@ export const missing = (what: string) =>
 export const invalidValue = (field: string) =>
   new HyperswitchError(400, 'IR_07', `Invalid value provided: ${field}`);
 
-/** Only the largest amount is a rule of the server. The acquirer has all other rules. */
+/** Hyperswitch itself limits only the largest amount. The acquirer has all other rules. */
 export const amountTooLarge = () =>
   new HyperswitchError(400, 'IR_16', 'amount should not be more than 999999999');
 

@@ -155,7 +155,7 @@ export const payment = object({
   billing_descriptor: nullable(object({ statement_descriptor_suffix: nullable(text()) })),
 });
 
-/** The document describes an array of such answers, but the server sends one. */
+/** The document describes an array of such lists, but the real server sends a single list. */
 export const paymentList = object({
   size: Type.Integer({ minimum: 0 }),
   data: Type.Array(payment),

@@ -135,7 +135,7 @@ const ourNames = {
   connector: 'test_acquirer',
 } as const;
 
-/** The acquirer's id for the payment, or null if the acquirer did not answer in time. */
+/** The acquirer's id for the payment. Null if the acquirer was not asked or did not answer. */
 function transactionOf(kept: KeptPayment): string | null {
   if (isSetup(kept)) return kept.hidden.attempt?.id ?? null;
   const isUnheard = kept.object.last_payment_error?.decline_code === 'TIMEOUT';
@@ -202,8 +202,8 @@ function cardMembers(
 }
 
 /**
- * The stored card, with the network's ids of the payment that stored it. Later charges of the card
- * refer to those ids.
+ * The stored card, with the card network's ids of the payment that stored the card. Later charges
+ * refer to those ids. Null if no payment stored the card.
  */
 function tokenizationOf(
   { store, account }: Pick<Context, 'store' | 'account'>,

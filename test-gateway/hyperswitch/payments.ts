@@ -68,8 +68,8 @@ function checkSecret(context: Context, payment: KeptPayment, caller: Caller): vo
 }
 
 /**
- * Checks in the server's order: it looks for the stored card before it compares ids. Returns the
- * card that is charged at once, if any.
+ * Checks in the real server's order, which looks for the stored card before it compares ids.
+ * Returns the card that is charged at once, or null.
  */
 function checkNewPayment(context: Context, given: NewPayment): Kept<'payment_method'> | null {
   if (!currencies.has(given.currency)) throw new UnreadableBody('currency: unknown variant');
@@ -97,7 +97,7 @@ function checkNewPayment(context: Context, given: NewPayment): Kept<'payment_met
   return method;
 }
 
-/** The rules for members that may still change. */
+/** Checks the members that may change until the payment is confirmed. */
 function checkMembers(
   context: Context,
   given: ChangedPayment,
@@ -139,7 +139,7 @@ export function createPayment(context: Context, given: NewPayment): object {
   return presentPayment(context, payment);
 }
 
-/** The server chooses an acquirer after it has saved the payment. */
+/** Hyperswitch chooses an acquirer after it has saved the payment. */
 const noAcquirer = () =>
   new LateRefusal(
     400,
@@ -147,7 +147,7 @@ const noAcquirer = () =>
     'No eligible connector was found for the current payment method configuration',
   );
 
-/** The acquirer declines an amount that is too small. The server would accept it. */
+/** The acquirer, not Hyperswitch itself, declines an amount that is too small. */
 function asAcquirer(context: Context, { object }: Kept<'payment_intent'>): Context {
   const isSmall = object.amount < context.account.amountMin;
   return isSmall ? { ...context, decline: refusalNamed('amount_too_small') } : context;

@@ -74,7 +74,7 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   if (store.refundsOf(charge.object.id).length >= refundsMax) {
     throw new HyperswitchError(400, 'IR_12', 'Reached maximum refund attempts');
   }
-  // The real server learns this from its table, after all other checks.
+  // The real server compares ids after all other checks, when its table refuses the row.
   if (store.find('refund', id) !== null) {
     throw new HyperswitchError(
       400,
@@ -95,7 +95,7 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   return present(refund, context);
 }
 
-/** Asks the acquirer about a pending refund only if the caller wants it (`force_sync`). */
+/** Asks the acquirer about a pending refund only if the caller demands it (`force_sync`). */
 export function retrieveRefund(context: Context, isAsked: boolean, id: string): object {
   const stored = context.store.find('refund', id);
   if (stored === null) throw missing('Refund');

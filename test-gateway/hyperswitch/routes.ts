@@ -25,7 +25,7 @@ import * as schemas from './schemas.ts';
 import { object, text } from './shapes.ts';
 
 export type Operation = {
-  /** The schema of the body, or of the query of a GET. */
+  /** The schema of the body, or of the query of a GET or DELETE. */
   request: TSchema;
   answer: TSchema;
   run(context: Context, given: Record<string, unknown>, id: string, isPublishable: boolean): object;

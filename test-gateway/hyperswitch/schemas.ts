@@ -12,8 +12,8 @@ import {
 } from './shapes.ts';
 
 // The part of Hyperswitch's published OpenAPI document (version 1) that the service uses, rewritten
-// by hand. Like the real server, it refuses a request with a member that is not here. In an answer
-// such a member is a bug.
+// by hand. Like the real server, the gateway refuses a request with a member that is not here. In
+// an answer, such a member is a bug.
 
 const ownId = Type.String({ minLength: 30, maxLength: 30 });
 const customerId = Type.String({ minLength: 1, maxLength: 64 });
@@ -109,7 +109,7 @@ export const confirmPayment = object({
   payment_type: paymentMembers.payment_type,
   customer_acceptance: optional(customerAcceptance),
   browser_info: optional(browserInfo),
-  // The page sends neither of these two. The server stores the metadata and ignores the description.
+  // The page sends neither of the two. The server stores the metadata and ignores the description.
   metadata: optional(metadata),
   description: optional(text()),
 });
