@@ -43,7 +43,7 @@ export type Refusal = {
   network_decline_code?: string;
 };
 
-/** Codes of ISO 8583, which most networks use. */
+/** The codes of ISO 8583 that most card networks use, and two of Visa's own: `N7` and `1A`. */
 const networkCodes: Record<string, string> = {
   generic_decline: '05',
   insufficient_funds: '51',
@@ -317,7 +317,8 @@ export const testCards: CardBehaviour[] = [
     payment_method: 'pm_card_createDisputeInquiry',
     dispute: 'inquiry',
   },
-  // Stripe has no card whose first payment succeeds and whose later payments are declined.
+  // Apart from cards whose later payments need the shopper, Stripe has no card whose first payment
+  // succeeds and whose later payments are declined.
   {
     name: 'later_insufficient_funds',
     number: '4000000000777005',
@@ -354,7 +355,7 @@ export function cardOfPaymentMethod(id: string): CardBehaviour | null {
   return byPaymentMethod.get(id) ?? null;
 }
 
-/** The refusal for one of Stripe's decline codes. */
+/** The refusal with this decline code. An unknown code makes an ordinary decline. */
 export function refusalNamed(decline_code: string): Refusal {
   const known = Object.values(refusals).find((refusal) => refusal.decline_code === decline_code);
   return known ?? declined(decline_code, 'try_again_later', 'Your card was declined.');

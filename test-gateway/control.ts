@@ -27,8 +27,8 @@ import { type Answer, ok, oneOf, throwMissing } from './stripe/operation.ts';
 // they are the same for both APIs. The requests are forms with the secret key, like Stripe's.
 
 /**
- * All payments, charges and refunds in their current state, for tests that compare them with the
- * service's.
+ * The payments with their charges and refunds in their current state, for tests that compare them
+ * with the service's rows. The caller may ask for one customer or one checkout.
  */
 export function books(context: Context, form: Form): Answer {
   const { customer, checkout } = readForm(form, { customer: 'string', checkout: 'string' });
@@ -52,7 +52,7 @@ export function books(context: Context, form: Form): Answer {
   });
 }
 
-/** A control for tests: the gateway forgets a merchant, so that its lists stay short. */
+/** A control for tests: the gateway forgets a merchant, so that the gateway's lists stay short. */
 export function controlForgetting({ store }: Context, form: Form): Answer {
   const { merchant = throwMissing('merchant') } = readForm(form, { merchant: 'string' });
   store.forget(merchant);
@@ -119,8 +119,8 @@ export function controlDispute(context: Context, form: Form): Answer {
 const isOver = (status: string) => ['won', 'lost', 'warning_closed'].includes(status);
 
 /**
- * The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). With `withheld`
- * the money of a won dispute comes later, when it is `reinstated`.
+ * The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). With `withheld`,
+ * the money of a won dispute comes back only at a later call with `reinstated`.
  */
 export function controlResolution(context: Context, form: Form, id: string): Answer {
   const given = readForm(form, { outcome: 'string', withheld: 'boolean' });

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * Faults of a network or a gateway, at a moment that a test chooses. A fault strikes the requests
- * that match it, a given number of times.
+ * Faults of a connection or a gateway, at a moment that a test chooses. A fault strikes the
+ * requests that match it, a given number of times.
  */
 export const faultKinds = [
   /** Waits before the effect. The request's key is in flight during the wait. */
@@ -15,18 +15,24 @@ export const faultKinds = [
   'too_many',
   /** A 500 after the effect. */
   'error_after',
-  /** A 400 without an effect: the payment is being processed, and takes no cancellation yet. */
+  /**
+   * A 400 without an effect: the payment is being processed, and takes no cancellation yet. Only
+   * Stripe's API has this fault.
+   */
   'processing',
   /**
-   * A 400 without a charge: no acquirer can charge the stored card now. Hyperswitch has saved the
-   * payment by then.
+   * A 400 without a charge: no acquirer can charge the stored card now. Only Hyperswitch's API has
+   * this fault, and has saved the payment by then.
    */
   'no_acquirer',
   /** Closes the connection before the effect. */
   'drop_before',
   /** Closes the connection after the effect. */
   'drop_after',
-  /** Holds the request, without an effect, until the fault is removed or `ms` have passed. */
+  /**
+   * Waits before the effect, as `latency` does, but by default for 30 seconds: a test removes the
+   * fault earlier.
+   */
   'hold_key',
   /** Declines the card with `decline_code`. A refund fails, either at once or an hour later. */
   'decline',
@@ -38,11 +44,14 @@ export type Fault = {
   method: string | null;
   /** A path in which `:id` stands for any single segment: `/v1/payment_intents/:id/capture`. */
   path: string | null;
-  /** The fault strikes only requests whose idempotency key contains this. */
+  /**
+   * The fault strikes only requests whose idempotency key contains this text. In Hyperswitch's API,
+   * which has no such keys, the ids in the request are the key.
+   */
   key_contains: string | null;
   /** How many matching requests pass before the fault strikes. */
   skip: number;
-  /** How many requests it strikes. */
+  /** How many requests the fault strikes. */
   times: number;
   ms: number;
   decline_code: string;
@@ -84,7 +93,7 @@ export function createFaults(onWait: () => void = () => {}) {
 
     /** The fault that strikes this request, if any. Each call counts as a request. */
     strike(request: { method: string; path: string; key: string | null }): Fault | null {
-      // A decline comes last, because a fault of the network strikes before the bank is asked.
+      // A decline comes last, because a fault of the connection strikes before the bank is asked.
       const isLater = ({ fault }: { fault: string }) => Number(fault === 'decline');
       for (const fault of faults.toSorted((one, other) => isLater(one) - isLater(other))) {
         if (!matches(fault, request) || fault.struck >= fault.times) continue;
@@ -174,7 +183,7 @@ function faultProblem(given: Record<string, unknown>): string | null {
   return null;
 }
 
-/** Does the work and sends its answer, or fails to, as the fault demands. */
+/** Does the work and sends its answer. The fault may delay or prevent either of the two. */
 export async function withFault(
   faults: Faults,
   fault: Fault | null,

@@ -20,16 +20,16 @@ export type TestGatewayOptions = {
   stateFile: string;
   secretKey: string;
   publishableKey: string;
-  /** Where browsers reach the gateway, if that is not the address it listens on. */
+  /** The URL where browsers reach the gateway, if it listens on another URL. */
   publicUrl?: string;
-  /** Origins whose pages may show the card frame. It is read at each request, so it may grow. */
+  /** Origins whose pages may show the card frame. The list is read anew at each request. */
   pageOrigins?: string[];
   /**
    * The current time in milliseconds since the epoch, for merchants whose own time is not known.
    */
   now?: () => number;
   account?: Partial<Account>;
-  /** Where events are posted. */
+  /** Where and how events are posted. Without it, events can only be listed. */
   webhook?: Webhook;
   /** Called when a fault makes a request wait. */
   onWait?: () => void;

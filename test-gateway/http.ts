@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const bodyBytesMax = 128 * 1024;
 
-/** A request that no API can read. Each API reports that in its own format. */
+/** A request that no API can read. Each API reports the error in its own format. */
 export class UnreadableRequest extends Error {
   readonly status: number;
 
@@ -32,7 +32,7 @@ export function header(request: IncomingMessage, name: string): string | null {
 }
 
 /**
- * The address of a request. A path that begins with two slashes must not be read as another host. A
+ * The URL of a request. A path that begins with two slashes must not be read as another host. A
  * target that cannot be parsed becomes `/`, which no API serves.
  */
 export function readUrl({ url: target = '/' }: IncomingMessage): URL {
@@ -41,7 +41,7 @@ export function readUrl({ url: target = '/' }: IncomingMessage): URL {
   return URL.parse(given) ?? new URL('/', origin);
 }
 
-/** An id in a path. */
+/** Decodes the id in a path. */
 export function readId(encoded = ''): string {
   try {
     return decodeURIComponent(encoded);

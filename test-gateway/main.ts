@@ -1,7 +1,8 @@
 import { startTestGateway } from './gateway.ts';
 
 // Runs the test gateway as a program: `node test-gateway/main.ts`, with settings from the
-// environment. It prints its address as one line of JSON and stops at a signal.
+// environment. The program prints the gateway's URL as one line of JSON. It stops at a signal, or
+// once the process that started it has died.
 
 const settings = {
   port: Number(process.env.GATEWAY_PORT ?? 3001),
@@ -32,5 +33,5 @@ process.stdout.write(`${JSON.stringify({ url: gateway.url })}\n`);
 const stop = () => void gateway.close().then(() => process.exit(0));
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
-// The program that started it has died and can no longer stop it.
+// The process that started this program has died and can no longer stop it.
 process.once('disconnect', stop);

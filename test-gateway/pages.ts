@@ -25,7 +25,7 @@ function asset(name: string): Buffer {
 }
 
 /**
- * The script of one API, with the card form that both APIs share. Its names are local to a block.
+ * The script of one API, with the card form that both APIs share. All names are local to a block.
  */
 function apiScript(name: string): Buffer {
   const code = ['card-element.js', name]
@@ -49,7 +49,7 @@ const assets: Record<string, { type: string; content: Buffer }> = {
 
 const cardFrame = asset('card-frame.html').toString('utf8');
 
-/** Serves the script, the card frame and the issuer's page. Returns false for any other path. */
+/** Serves the scripts, the card frame and the issuer's page. Returns false for other requests. */
 export async function servePage(page: Page, response: ServerResponse): Promise<boolean> {
   const { method, url } = page;
   const found = method === 'GET' || method === 'HEAD' ? assets[url.pathname] : undefined;
@@ -91,8 +91,8 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     goBack(response, decide(context, id, secret, decision), decision);
     return true;
   }
-  // The page was opened again after it was answered: from the browser's history, or in a second
-  // tab.
+  // The bank takes no answer any more, but the page was opened: from the browser's history, or in a
+  // second tab.
   if (awaitsBank(context, intent)) html(response, 200, challengePage(context, intent));
   else goBack(response, intent, 'approve');
   return true;

@@ -16,13 +16,13 @@ export type Running = {
   readonly faults: Faults;
   readonly account: Account;
   readonly notify: Context['notify'];
-  /** Where browsers reach it. It is known once the gateway listens. */
+  /** The URL where browsers reach the gateway. It may be empty until the gateway listens. */
   publicUrl: string;
 };
 
 /**
- * Reads from the headers which merchant a trusted caller acts for, and the time on that merchant's
- * clock.
+ * Makes the context of a request. The headers of a trusted caller name the merchant that it acts
+ * for, and the time on that merchant's clock. Other callers act for no merchant.
  */
 export function contextFor(
   running: Running,

@@ -5,7 +5,7 @@ import type { EventObject } from './objects/event.ts';
 
 /** The facts about a payment that only the Hyperswitch API knows. */
 export type HyperswitchPart = {
-  /** When its client secret expires, in seconds. */
+  /** When the payment's client secret expires, in seconds since the epoch. */
   expires_at: number;
   currency: string;
   authentication_type: 'three_ds' | 'no_three_ds';
@@ -31,11 +31,11 @@ type Hidden = {
     challenge: string | null;
     return_url: string | null;
     hyperswitch?: HyperswitchPart;
-    /** Missing in a file that an earlier version wrote. */
+    /** Missing until the setup is confirmed, and in a file that an earlier version wrote. */
     attempt?: Stripe.SetupAttempt;
   };
   payment_intent: {
-    /** The secret in the address of the issuer's page. */
+    /** The secret in the URL of the issuer's page. Null if the bank has not asked the shopper. */
     challenge: string | null;
     return_url: string | null;
     /** Seconds since the epoch, as all times of objects are. */
@@ -43,7 +43,7 @@ type Hidden = {
     hyperswitch?: HyperswitchPart;
   };
   charge: Record<never, never>;
-  /** `isAsked`: whether Hyperswitch has asked the acquirer for the outcome of the refund. */
+  /** `isAsked`: whether Hyperswitch has learned the outcome of a pending refund. */
   refund: {
     becomes: 'succeeded' | 'failed' | null;
     at: number;
@@ -87,7 +87,7 @@ export type KeyRecord = {
   body: string;
   request: string;
   merchant: string;
-  /** The merchant's time in milliseconds. */
+  /** The merchant's time in milliseconds, when the answer was stored. */
   at: number;
 };
 
@@ -177,12 +177,12 @@ export class Store {
   readonly #statements: ReturnType<typeof prepareStatements>;
   /** The latest time that each merchant's calls stated. It never moves backwards. */
   readonly #times = new Map<string, number>();
-  /** Prepared statements by their SQL. Lists have few combinations of filters, so these are few. */
+  /** Statements by their SQL. They are few, as lists have few combinations of filters. */
   readonly #texts = new Map<string, StatementSync>();
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
-    // The file contains shoppers' names and addresses.
+    // The file contains shoppers' names and e-mail addresses.
     if (file !== ':memory:') chmodSync(file, 0o600);
     this.#database.exec(schema);
     this.#statements = prepareStatements(this.#database);
@@ -286,8 +286,8 @@ export class Store {
   }
 
   /**
-   * Payments, and cards that were stored without a payment, newest first. `since` and `until` are
-   * inclusive.
+   * The ids of payments and of setups, newest first. The payments that `since` and `until` name are
+   * included.
    */
   payments(filter: {
     customer: string | undefined;
@@ -324,7 +324,7 @@ export class Store {
       .map((row) => kept<K>(row));
   }
 
-  /** Refunds that fail some time after they succeeded, and whose failure is not booked yet. */
+  /** Refunds that failed or will fail after they were made, and whose failure is not booked. */
   refundsToFail(): Kept<'refund'>[] {
     return this.#prepared(`select body, hidden, merchant from objects
       where kind = 'refund' and hidden ->> '$.becomes' = 'failed'

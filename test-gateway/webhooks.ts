@@ -13,7 +13,7 @@ const postMs = 5_000;
 
 export type Webhooks = { notify(event: EventObject): void; close(): Promise<void> };
 
-/** The body and the signature of an event; null if the protocol does not announce it. */
+/** The body and the signature of an event. Null if the protocol announces no such event. */
 export function messageOf({ secret, protocol }: Webhook, event: EventObject): Message | null {
   if (protocol !== 'hyperswitch') {
     const body = JSON.stringify(event);
@@ -28,8 +28,8 @@ export function messageOf({ secret, protocol }: Webhook, event: EventObject): Me
 }
 
 /**
- * Posts events, signed as the protocol demands, and retries a few times. An event that was not
- * delivered can still be listed. Receivers must accept events twice and in any order.
+ * Posts events, signed as the protocol demands, and retries a few times. Stripe's API still lists
+ * an event that was not delivered. Receivers must accept events twice and in any order.
  */
 export function createWebhooks(webhook: Webhook): Webhooks {
   const stopped = new AbortController();
@@ -58,7 +58,7 @@ export function createWebhooks(webhook: Webhook): Webhooks {
 
   return {
     notify(event) {
-      // The event is posted after the request's transaction is committed, which is synchronous.
+      // The request's transaction is synchronous, so it is committed before the event is posted.
       const delivery = Promise.resolve().then(() => deliver(event));
       deliveries.add(delivery);
       void delivery.finally(() => deliveries.delete(delivery));
