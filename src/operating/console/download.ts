@@ -49,8 +49,8 @@ const failed = 'the lease of a download could not be released';
 
 /**
  * Answers with a file that is read and written page by page, so that other requests wait for one
- * page at most. A person can download one file at a time. The audit records the file and its filters
- * before the first line is sent, and the number of lines at the end.
+ * page at most. A person can download one file at a time. The audit records the file and its
+ * filters before the first line is sent, and the number of lines at the end.
  */
 export async function answerDownload(
   context: Context,

@@ -80,7 +80,9 @@ export const Overview = Type.Object({
   approval_rate: nullable(Type.Number()),
   /** The most frequent reasons come first. */
   decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),
-  /** Sums over the same days. A first attempt that was made without the page counts as `opened` too. */
+  /**
+   * Sums over the same days. A first attempt that was made without the page counts as `opened` too.
+   */
   funnel: Type.Object({
     created: Type.Integer(),
     opened: Type.Integer(),

@@ -41,8 +41,8 @@ const manyOf = (pattern: string) =>
   });
 
 /**
- * POST /api/refunds/approve. An id is followed by `:first` if the person read that their approval is
- * the first of two.
+ * POST /api/refunds/approve. An id is followed by `:first` if the person read that their approval
+ * is the first of two.
  */
 export const ManyReviews = manyOf(`^${uuid}(:first)?$`);
 

@@ -90,8 +90,8 @@ export const presentMessage = (message: Message): TimelineEntry => {
 };
 
 /**
- * Whether a message is a reminder of a payment that a refund has cancelled. The worker skips it when
- * it falls due, which may be years from now.
+ * Whether a message is a reminder of a payment that a refund has cancelled. The worker skips it
+ * when it falls due, which may be years from now.
  */
 const isObsolete = ({ kind, status, facts }: Message, instalments: Instalment[]) =>
   kind === 'charge_soon' &&

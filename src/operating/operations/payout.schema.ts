@@ -31,8 +31,8 @@ export const PayoutRow = Type.Object({
   line_count: Type.Integer(),
   status: oneOf(payoutStatuses),
   /**
-   * How many people have approved it for the account in use: 0, 1 or 2. This, `approved_account` and
-   * `compare_since` are null to a merchant's people.
+   * How many people have approved the payout for the account in use: 0, 1 or 2. This count,
+   * `approved_account` and `compare_since` are null to a merchant's people.
    */
   approvals: nullable(Type.Integer()),
   /**

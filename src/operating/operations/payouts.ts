@@ -97,9 +97,9 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
 }
 
 /**
- * A payout's approvals, and whether it must be compared with the bank. `accounts` are confirmed, and
- * the first of them is in use. A merchant's people are not told how far the staff's approval has
- * progressed, nor what the staff compare.
+ * A payout's approvals, and whether it must be compared with the bank. `accounts` are confirmed,
+ * and the first of them is in use. A merchant's people are not told how far the staff's approval
+ * has progressed, nor what the staff compare.
  */
 export const approvalsOf = (scope: Scope, row: Payout, accounts: BankAccount[]) =>
   scope === 'all merchants'

@@ -100,8 +100,8 @@ export async function search(
       const checkout_id = 'checkout_id' in row ? row.checkout_id : null;
       const checkout = checkout_id === null ? undefined : checkouts.get(checkout_id);
       if (checkout_id !== null && !checkout) return [];
-      // A refund or a dispute is shown with its order's reference, but not with the order's amount and
-      // status.
+      // A refund or a dispute is shown with its order's reference, but not with the order's amount
+      // and status.
       const order = kind === 'checkout' ? checkout : undefined;
       const { email = null, first_name, last_name } = checkout?.customer ?? {};
       return {
