@@ -93,8 +93,8 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     continueAtBank: () => void tell({ type: 'continued_at_bank' }),
     chooseAgain: () => void tell({ type: 'chose_again' }),
     /**
-     * Stores another language with the checkout and returns its texts. Null if the request fails, or
-     * if the page is busy when the answer comes.
+     * Stores another language with the checkout and returns its texts. Null if the request fails,
+     * or if the page is busy when the answer comes.
      */
     async speak(language: Language): Promise<PageWords | null> {
       const spoken = await sendLanguage(path, language);
