@@ -117,8 +117,8 @@ export async function sendChange<T>(
 }
 
 /**
- * Reads rows that name people: a page of a list, or one order. The server asks for the passkey after a
- * person has read very many such rows. If the person closes that dialog, the page shows the
+ * Reads rows that name people: a page of a list, or one order. The server asks for the passkey
+ * after a person has read very many such rows. If the person closes that dialog, the page shows the
  * server's refusal. `what` is the label of what they wanted to see.
  */
 export async function fetchList<T>(

@@ -207,7 +207,7 @@ function columnsOf(
 
 /**
  * A refund with what the list says about its approval. A person selects both: if another person
- * approves it first, it is no longer selected.
+ * approves the refund first, the refund is no longer selected.
  */
 const itemOf = ({ id, is_first_of_two }: RefundRow) => (is_first_of_two ? `${id}:first` : id);
 
