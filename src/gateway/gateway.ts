@@ -75,9 +75,8 @@ export type Gateway = {
   /**
    * Voids a payment that holds money, or that waits for a card or for the bank's challenge. After
    * that it cannot be confirmed. The outcome `challenge` means that it was not voided, because the
-   * bank may still approve the challenge. `captured` means that its money was taken before.
-   * `decline` says that there was nothing to void, because the card had been declined. Voiding a
-   * payment twice is not an error.
+   * bank may still approve the challenge. `captured`: the money was taken before. `decline`: there
+   * was nothing to void, because the card had been declined. Voiding twice is not an error.
    */
   void(payment: {
     key: string;
@@ -101,8 +100,7 @@ export type Gateway = {
 
   /**
    * The card that the shopper entered, by the token of the card form. It is neither charged nor
-   * stored. The members of the result are null if the gateway gives no tokens, or does not know
-   * this one.
+   * stored. The members of the result are null if the gateway gives no tokens or lacks this one.
    */
   enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
@@ -272,10 +270,7 @@ export type Decline = {
   /** The gateway's code (or that of `amountRefused`) and the card network's; null if none. */
   code?: string | null;
   network_code?: string | null;
-  /**
-   * The declined card (`cardKeyOf`). Absent if the gateway does not describe the card; null if only
-   * the stored reference to the card is gone.
-   */
+  /** The declined card (`cardKeyOf`); absent if unknown, null if only its reference is gone. */
   card_key?: string | null;
   /** How many hours the card network asks to wait before a retry; absent if it does not ask. */
   wait_hours?: number;
@@ -480,10 +475,7 @@ export type RefundState = {
  * use. The caller records the request as unfinished and finds out later what happened.
  */
 export class OutcomeUnknown extends Error {
-  /**
-   * `no_answer`: the gateway failed or did not answer. `too_many`: it asks for fewer requests.
-   * `undecided`: anything else.
-   */
+  /** `no_answer`: it failed or did not answer. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;

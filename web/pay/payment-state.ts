@@ -99,9 +99,7 @@ export type PayEvent =
   | { type: 'spoken'; page: PayPage; remembers: boolean }
   /** The page must ask for the state now. */
   | { type: 'due' }
-  /**
-   * The shopper is back in this tab. Another tab or the passing of time may have changed the state.
-   */
+  /** The shopper is back in this tab. Meanwhile another tab or time may have changed the state. */
   | { type: 'returned'; millisecondsSinceAsked: number }
   /** The browser shows the page from its cache, which may be long out of date. */
   | { type: 'restored' }

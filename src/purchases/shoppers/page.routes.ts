@@ -62,8 +62,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return sendPage(deps, html, reply, request, opened);
   });
 
-  // The page that the link in a message opens. The token of that link stays in the browser, after
-  // the `#`.
+  // The page that the link in a message opens. That link's token stays in the browser, after `#`.
   app.get('/pay/:token/manage', async (request, reply) =>
     sendPage(deps, html, reply, request, await openPage(deps, request)),
   );
