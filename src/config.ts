@@ -107,7 +107,7 @@ export type Config = {
   legacySunset: string;
   /** The name under which the audit records commands; null for the system's user. */
   operator: string | null;
-  /** The settings that are not set here, but that production needs for mails and links. */
+  /** The settings for mails and links that are missing in production. Empty in a sandbox. */
   unset: string[];
 };
 

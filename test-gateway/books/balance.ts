@@ -77,8 +77,8 @@ function bookRefund(
 }
 
 /**
- * Books the refunds that have failed in the meantime. Objects age only when they are read, so
- * nothing else books them.
+ * Books the failures of refunds that have come due. No timer runs: a refund turns failed when it is
+ * read, and reading books nothing.
  */
 export function bookFailures(context: Context): void {
   const { store } = context;

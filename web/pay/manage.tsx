@@ -180,7 +180,7 @@ function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
 function replacedWords(page: PayPage | null, plan: Plan, i18n: I18n): string {
   const card = plan.card ? cardName(plan.card, i18n) : '';
   const late = latePayments(plan).filter((one) => one.late?.retries_at === null);
-  // While the plan is paused, the shopper cannot pay either.
+  // While the plan is paused, the shopper cannot pay, so the text does not ask for late payments.
   return late.length === 0 || page === null || isPausedPlan(page, plan)
     ? i18n.text('manage_replaced', { card })
     : i18n.text('manage_replaced_late', { card, amount: i18n.money(sumOf(late)) });

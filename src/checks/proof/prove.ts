@@ -112,9 +112,7 @@ export const notCompared = (reason: string): Proof => ({
   cannot_compare: [reason],
 });
 
-/**
- * The rows of this many exports are read together. The number of payouts in an export is limited.
- */
+/** How many exports are read together. The payouts of an export are limited, so memory is, too. */
 const exportsTogether = 20;
 
 export async function provePayouts(

@@ -116,9 +116,9 @@ const gaveUp = 'This Payment has been moved to failed as there is no response fr
 
 /**
  * Whether the acquirer never answered, so that it may have the money. Hyperswitch keeps asking the
- * acquirer for half an hour. Then it marks the payment as failed, often without a code, else with
- * that of the timeout, of the acquirer's 5xx, or of a question that failed. A payment of zero takes
- * nothing.
+ * acquirer for half an hour. Then it marks the payment as failed. The code is usually empty;
+ * otherwise it is that of a timeout, of the acquirer's 5xx, or of a status request that failed. A
+ * payment of zero takes nothing.
  */
 export const isUnheard = (payment: Payment): boolean =>
   payment.status === 'failed' &&

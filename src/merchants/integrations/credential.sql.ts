@@ -8,7 +8,7 @@ export type StoredClientSecret = Life & {
   secret_hash: Buffer;
   integration_id: string;
   /**
-   * Whether the person who created the secret, and has therefore seen it, may not end the review of
+   * True if the secret was created, and so seen, by a person without the right to end the review of
    * refunds (decision 0074).
    */
   seen_without_lift: boolean;

@@ -48,8 +48,8 @@ async function actorsFor(
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);
     if (!isShown) return { person_id: null, name: person?.roles[0] ?? 'operator' };
     if (!person) return { person_id, name };
-    // A person who acted before may work only for other merchants now. Then their e-mail address is
-    // left out.
+    // The person may have left this merchant since. If they only have access to others now, their
+    // e-mail address is left out.
     const isOwn =
       scope === 'all merchants' || person.merchant_ids?.some((id) => isWithin(scope, id));
     return { person_id: person.id, name: isOwn ? call(person) : person.name };

@@ -174,11 +174,11 @@ export async function requestInvitation(
 /**
  * A second administrator releases an invitation. The person's earlier sign-in methods end, and the
  * person gets the roles in the invitation. A new link goes to the person by mail; if mail is off,
- * the second administrator gets it. That administrator could register with it, so the person can be
- * the second approver only once another administrator has confirmed them. The inviter never sees
- * the link. `was` is the access that the second administrator read, at the console with the name;
- * nothing else is released. A merchant's invitation gives this access at the inviter's merchants
- * only.
+ * the second administrator gets it. That administrator could register with it, so the person cannot
+ * be the second approver until another administrator has confirmed that person. The inviter never
+ * sees the link. `was` is the access that the second administrator read; from the console it
+ * includes the person's name. If the invitation has changed since, nothing is released. An
+ * invitation by a merchant's administrator gives access only to that administrator's merchants.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },

@@ -4,8 +4,9 @@ import type { Handle } from './database.ts';
 import { lowerListPositions } from './merchant-lists.sql.ts';
 import type { Tables } from './tables.ts';
 
-// Undoes what a node with a wrong clock did to rows that others rely on. Times that merchants have
-// seen (when a checkout was created, for example) stay as they are.
+// Moves back the leases, due times and list positions that a node with a wrong clock wrote, because
+// other nodes rely on them. Times that merchants have seen (when a checkout was created, for
+// example) stay as they are.
 
 /**
  * Times that are ahead by less than this count as right. It is longer than any difference allowed

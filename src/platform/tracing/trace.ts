@@ -46,7 +46,7 @@ type Trace = {
 export type Tracer = {
   /** Begins the span of a request and makes it the current one. */
   beginRequest(traceparent: string | undefined): Span;
-  /** Runs due work of a checkout in the current span, or in the checkout's trace without one. */
+  /** Runs due work of a checkout in the current span or, if there is none, in its own trace. */
   inCheckout<T>(checkout_id: string, name: string, work: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 };

@@ -15,10 +15,10 @@ const labels: Record<Choices['data'][number]['kind'], string> = {
   payout_paid: 'A payout is paid',
   payout_returned: 'The bank returns a payout',
   link_paid: 'A payment link is paid',
-  orders_week: 'A week ends (links to its orders)',
-  orders_month: 'A month ends (links to its orders)',
-  refunds_week: 'A week ends (links to its refunds)',
-  refunds_month: 'A month ends (links to its refunds)',
+  orders_week: 'A week ends: link to its orders',
+  orders_month: 'A month ends: link to its orders',
+  refunds_week: 'A week ends: link to its refunds',
+  refunds_month: 'A month ends: link to its refunds',
 };
 
 /** The events of the shop that a person gets mail about. */

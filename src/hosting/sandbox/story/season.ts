@@ -174,7 +174,7 @@ function coursesOf(random: () => number): Course[] {
     .map(({ course }) => course);
 }
 
-/** More people buy at the end of a week, and the shop grows. */
+/** Orders peak towards the end of each seven days of the story, and the shop grows. */
 function chooseDay(random: () => number, [first, last]: readonly [number, number]): number {
   const weights = [3, 2, 2, 3, 4, 5, 2];
   for (;;) {

@@ -2,7 +2,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** One mail as it is sent, with the ID by which every retry of it is recognised. */
 export type Mail = {
-  /** Null if it goes to a person at the console. */
+  /** Null if it goes to a person who uses the console. */
   merchant_id: string | null;
   /** Null if it is about no checkout. */
   checkout_id: string | null;
